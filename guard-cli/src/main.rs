@@ -1,0 +1,2 @@
+//! guard-cli.
+fn main() {}

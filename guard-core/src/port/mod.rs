@@ -1,0 +1,25 @@
+//! The ports: what a target has to offer for a guard to stand on it.
+//!
+//! An integrator with a native file API implements [`FileOps`] and proves it with the conformance suite of
+//! `guard-testkit`.
+
+mod audit;
+mod commit;
+mod content;
+mod error;
+mod file_ops;
+mod observe;
+mod query;
+mod target;
+
+pub use audit::{AuditRecord, AuditSink};
+pub use commit::{
+    Applied, Batch, Change, CommitError, CommitFailure, CommitId, Committed, Displaced, Effect, Fate,
+    InPlace, Keep, Kept, Mode, Parents, Place, Publish, Settled, Tier,
+};
+pub use content::{Content, Source};
+pub use error::OpError;
+pub use file_ops::{FileOps, Task};
+pub use observe::{Observer, Step};
+pub use query::{Ask, Body, Contents, Depth, Entry, Found, Last, Listing, Page, Part, Sink, Want};
+pub use target::{Capabilities, LeaseSupport, Root, RootSpec, TargetId};

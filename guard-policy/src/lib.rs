@@ -1,0 +1,38 @@
+//! Facts in, decision out: the rules that guard an AI agent's file tools.
+//!
+//! This crate is pure: it does no I/O, reads no clock and depends on no async runtime.
+//! A caller gathers [`Facts`], asks [`decide`], and gets a [`Verdict`]: what may be done and under which
+//! [`Precondition`] the target has to do it, or a [`Refusal`] that says how to go on.
+//!
+//! # Security
+//!
+//! A fact that is not established is [`Fact::Unknown`], never a default.
+//! A call that is allowed with a fact unknown is right for every value of that fact, or carries a precondition
+//! that makes the target check it before it acts.
+
+mod call;
+mod content;
+mod decide;
+mod digest;
+mod fact;
+mod location;
+pub mod names;
+mod path;
+mod policy;
+mod precondition;
+mod refusal;
+mod state;
+mod view;
+
+pub use call::{Act, ApproverSet, Call, Expect, Facts, NewText, Rights, Tool};
+pub use content::{ContentClass, Eol, TextShape, classify, is_tool_echo};
+pub use decide::{Approval, Verdict, decide, judge_delivered};
+pub use digest::{Digest, Hasher, ParseDigestError};
+pub use fact::Fact;
+pub use location::{Access, Expected, Located, RootEntry, RootId, Roots};
+pub use path::{Base, NAME_MAX, PATH_MAX, PathError, RequestedPath, TargetPath, Trailing};
+pub use policy::{DeleteUnseen, EolPolicy, Limits, OpenWriters, Policy, Require, Rules, Switch, Unseen};
+pub use precondition::Precondition;
+pub use refusal::{Argument, Code, Refusal, Remedy, RemedyCall};
+pub use state::{FileState, OtherKind};
+pub use view::{Delivered, Ranges, Seen, Splice, Ticket, View, Views};

@@ -1,0 +1,1 @@
+//! The names and extensions that the rules know.

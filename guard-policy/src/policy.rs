@@ -1,0 +1,205 @@
+//! What an integrator can set: `guard.toml`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Tool;
+
+/// The rules of a guard and their limits; unknown keys are errors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Whether locations are held to the roots. `false` is spelt out in every receipt.
+    pub restrict: bool,
+    /// Whether what actors have seen is recorded and checked.
+    pub views: Switch,
+    /// What a write over a file that the actor has not seen is.
+    pub unseen: Unseen,
+    /// What a deletion of a file that the actor has not seen is.
+    pub delete_unseen: DeleteUnseen,
+    /// Whether a whole-file write keeps the EOL and BOM of the version it replaces.
+    pub eol: EolPolicy,
+    /// The weakest primitive that may publish a replacement.
+    pub require: Require,
+    /// What a file that is open for writing elsewhere is.
+    pub open_writers: OpenWriters,
+    /// Whether no tool may write.
+    pub read_only: bool,
+    /// Tools that do not exist for this guard.
+    pub disabled_tools: Vec<Tool>,
+    /// The rules, each with its switch.
+    pub rules: Rules,
+    /// Limits.
+    pub limits: Limits,
+    /// More names (as in the protected table: a file name, or `dir/name`) that change only with an approver.
+    pub protected: Vec<String>,
+    /// More target paths (absolute, or `~/x`) that tools do not touch: the guard's own configuration, undo store
+    /// and audit log are put here by whoever opens the guard.
+    pub sensitive: Vec<String>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            restrict: true,
+            views: Switch::On,
+            unseen: Unseen::Refuse,
+            delete_unseen: DeleteUnseen::Refuse,
+            eol: EolPolicy::Preserve,
+            require: Require::Any,
+            open_writers: OpenWriters::Refuse,
+            read_only: false,
+            disabled_tools: Vec::new(),
+            rules: Rules::default(),
+            limits: Limits::default(),
+            protected: Vec::new(),
+            sensitive: Vec::new(),
+        }
+    }
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
+/// What a write over a file that the actor has not seen is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Unseen {
+    /// Refused.
+    Refuse,
+    /// Allowed: the guard reads first and commits over what it read.
+    Allow,
+}
+
+/// What a deletion of a file that the actor has not seen is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum DeleteUnseen {
+    /// Refused.
+    Refuse,
+    /// Allowed: the guard looks first and removes what it found.
+    DangerAllow,
+}
+
+/// Whether a whole-file write keeps the EOL and BOM of the version that the actor has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EolPolicy {
+    /// Where the seen version was uniformly CRLF or had a BOM, and the new text is uniformly LF without one, they
+    /// are kept.
+    Preserve,
+    /// The bytes given are the bytes written.
+    Exact,
+}
+
+/// The weakest primitive that may publish a replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Require {
+    /// Whatever the directory's filesystem has.
+    Any,
+    /// An atomic exchange (or no-replace creation) only.
+    Exchange,
+}
+
+/// What a file that is open for writing elsewhere is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenWriters {
+    /// Refused.
+    Refuse,
+    /// Replaced all the same; what the writer does later to the old inode is lost, and the receipt says so.
+    Allow,
+}
+
+/// The rules that can be switched; all are on by default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// Office documents.
+    pub opaque_documents: Switch,
+    /// SQLite journals.
+    pub sqlite_sidecars: Switch,
+    /// PDF files.
+    pub pdf: Switch,
+    /// Extensions of binary formats.
+    pub binary_only: Switch,
+    /// Content classes: UTF-16, legacy encodings, NUL.
+    pub content_classes: Switch,
+    /// System and configuration paths.
+    pub sensitive_paths: Switch,
+    /// Credentials, for reading too.
+    pub secrets: Switch,
+    /// Instructions for agents.
+    pub protected_instructions: Switch,
+    /// Content that is a display of a file.
+    pub tool_echo: Switch,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            opaque_documents: Switch::On,
+            sqlite_sidecars: Switch::On,
+            pdf: Switch::On,
+            binary_only: Switch::On,
+            content_classes: Switch::On,
+            sensitive_paths: Switch::On,
+            secrets: Switch::On,
+            protected_instructions: Switch::On,
+            tool_echo: Switch::On,
+        }
+    }
+}
+
+/// Limits, in bytes unless said otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Lines that one read delivers at most.
+    pub read_lines: u64,
+    /// Bytes that one read delivers at most.
+    pub read_bytes: u64,
+    /// Bytes of one line that a read delivers at most.
+    pub line_bytes: u64,
+    /// Largest file that tools take as a whole (reading by lines, editing).
+    pub file_bytes: u64,
+    /// Largest content that a write takes.
+    pub write_bytes: u64,
+    /// Largest patch text.
+    pub patch_bytes: u64,
+    /// Largest file that gets a digest; above it edits and unseen deletes are `too-large`.
+    pub digest: u64,
+    /// Entries that one listing delivers at most.
+    pub list_entries: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            read_lines: 2_000,
+            read_bytes: 256 << 10,
+            line_bytes: 2_000,
+            file_bytes: 64 << 20,
+            write_bytes: 64 << 20,
+            patch_bytes: 16 << 20,
+            digest: 256 << 20,
+            list_entries: 1_000,
+        }
+    }
+}
