@@ -1,0 +1,331 @@
+//! Where a path leads.
+
+use std::collections::VecDeque;
+
+use guard_core::policy::{FileState, NAME_MAX, PATH_MAX, PathError, RootId, TargetPath};
+use guard_core::port::{Last, OpError};
+
+use super::State;
+use super::tree::{Body, Ino, TOP, Tree};
+
+/// How many links a path may lead through (as Linux: path_resolution(7)).
+const LINKS_MAX: usize = 40;
+
+/// A root that was opened.
+#[derive(Debug, Clone)]
+pub(super) struct RootDir {
+    pub(super) ino: Ino,
+    pub(super) path: TargetPath,
+    /// Its path, and the spellings that it was opened by.
+    pub(super) spellings: Vec<TargetPath>,
+}
+
+/// Where a path led.
+#[derive(Debug, Clone)]
+pub(super) struct Spot {
+    pub(super) path: TargetPath,
+    /// What is there.
+    pub(super) ino: Option<Ino>,
+    /// Whether this is a root's own directory, whose name is not the root's to change.
+    pub(super) is_root: bool,
+}
+
+impl Spot {
+    /// Tells what is there, with the digest of a regular file within reach.
+    pub(super) fn state(&self, tree: &Tree) -> FileState {
+        self.ino.map_or(FileState::Absent, |ino| tree.state_with_digest(ino))
+    }
+}
+
+/// A component that is still to be walked.
+struct Step {
+    name: Vec<u8>,
+    /// Whether it comes from a link's text: what is missing there is a dangling link, never an absent name.
+    of_link: bool,
+}
+
+/// A walk from a root, with the directories that it is in.
+struct Walk<'a> {
+    state: &'a State,
+    root: &'a RootDir,
+    /// The directories below the root, innermost last.
+    inside: Vec<(Ino, String)>,
+    /// What is no directory and so ends the path.
+    leaf: Option<(Ino, String)>,
+    /// Names that are not there.
+    missing: Vec<String>,
+    steps: VecDeque<Step>,
+    links: usize,
+    /// The link that the path ends with.
+    final_link: Option<Spot>,
+}
+
+/// Resolves a path from a root as the port demands.
+pub(super) fn resolve(state: &State, root: RootId, path: &str, last: Last) -> Result<Spot, OpError> {
+    let root = state
+        .roots
+        .get(root.0 as usize)
+        .ok_or_else(|| OpError::NotFound { path: format!("root {}", root.0) })?;
+    if path.starts_with('/') {
+        return Err(OpError::OutsideRoot);
+    }
+    if path.contains('\0') {
+        return Err(OpError::Unsupported { what: "a NUL in a path".to_owned() });
+    }
+    if path.len() > PATH_MAX {
+        return Err(OpError::NameTooLong);
+    }
+    let mut walk = Walk {
+        state,
+        root,
+        inside: Vec::new(),
+        leaf: None,
+        missing: Vec::new(),
+        steps: VecDeque::new(),
+        links: 0,
+        final_link: None,
+    };
+    walk.enter(root)?;
+    walk.push_front(path.as_bytes(), false);
+    while let Some(step) = walk.steps.pop_front() {
+        if let Some(dangling) = walk.step(step, last)? {
+            return Ok(dangling);
+        }
+    }
+    walk.spot()
+}
+
+impl<'a> Walk<'a> {
+    /// Goes to a root's directory, if that is still where it was opened.
+    fn enter(&mut self, root: &'a RootDir) -> Result<(), OpError> {
+        if self.state.tree.find(&root.path) != Some(root.ino) {
+            return Err(OpError::RootReplaced { path: root.path.clone() });
+        }
+        self.root = root;
+        self.inside.clear();
+        Ok(())
+    }
+
+    fn push_front(&mut self, text: &[u8], of_link: bool) {
+        for name in components(text).rev() {
+            self.steps.push_front(Step { name: name.to_vec(), of_link });
+        }
+    }
+
+    /// Takes one step; returns the place where the path ends if its final link dangles.
+    fn step(&mut self, step: Step, last: Last) -> Result<Option<Spot>, OpError> {
+        if step.name.len() > NAME_MAX {
+            return Err(OpError::NameTooLong);
+        }
+        if self.leaf.is_some() {
+            return Err(OpError::NotDirectory { path: self.here()?.to_string() });
+        }
+        if step.name == b".." {
+            if !self.missing.is_empty() {
+                return Err(OpError::NotFound { path: self.here()?.to_string() });
+            }
+            // Above the root is outside, whatever comes after.
+            return self.inside.pop().map(|_| None).ok_or(OpError::OutsideRoot);
+        }
+        let name = String::from_utf8(step.name)
+            .map_err(|_| OpError::Unsupported { what: "a name that is not UTF-8 in a path".to_owned() })?;
+        if !self.missing.is_empty() {
+            self.missing.push(name);
+            return Ok(None);
+        }
+        let directory = self.directory();
+        if self.state.tree.node(directory).mode & 0o100 == 0 {
+            return Err(OpError::PermissionDenied { path: self.here()?.to_string() });
+        }
+        let Some(ino) = self.state.tree.lookup(directory, name.as_bytes()) else {
+            if !step.of_link {
+                self.missing.push(name);
+                return Ok(None);
+            }
+            return match self.final_link.take() {
+                Some(link) => Ok(Some(link)),
+                // A directory cannot be made through a link that leads nowhere.
+                None => Err(OpError::NotFound { path: child(&self.here()?, &name)?.to_string() }),
+            };
+        };
+        match &self.state.tree.node(ino).body {
+            Body::Directory(_) => self.inside.push((ino, name)),
+            Body::Link(text) if !self.steps.is_empty() || last == Last::Follow => {
+                self.follow(ino, &name, text)?
+            }
+            _ => self.leaf = Some((ino, name)),
+        }
+        Ok(None)
+    }
+
+    /// Follows a link in the current directory.
+    fn follow(&mut self, ino: Ino, name: &str, text: &'a [u8]) -> Result<(), OpError> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(OpError::Loop);
+        }
+        let here = self.here()?;
+        if self.steps.is_empty() && self.final_link.is_none() {
+            self.final_link = Some(Spot { path: child(&here, name)?, ino: Some(ino), is_root: false });
+        }
+        if stays_beneath(text, self.inside.len()) {
+            self.push_front(text, true);
+            return Ok(());
+        }
+        let whole = normalised(&here, text);
+        let roots = &self.state.roots;
+        let spellings = roots
+            .iter()
+            .flat_map(|root| root.spellings.iter().map(move |spelling| (root, spelling)))
+            .filter_map(|(root, spelling)| Some((root, rest_below(&whole, spelling)?)));
+        // The most specific root is the one that leaves the least to walk.
+        let (root, rest) = spellings.min_by_key(|(_, rest)| rest.len()).ok_or(OpError::OutsideRoot)?;
+        self.enter(root)?;
+        for name in rest.iter().rev() {
+            self.steps.push_front(Step { name: name.to_vec(), of_link: true });
+        }
+        Ok(())
+    }
+
+    fn directory(&self) -> Ino {
+        self.inside.last().map_or(self.root.ino, |(ino, _)| *ino)
+    }
+
+    /// Returns the path walked so far.
+    fn here(&self) -> Result<TargetPath, OpError> {
+        let directories = self.inside.iter().map(|(_, name)| name);
+        let rest = self.leaf.iter().map(|(_, name)| name).chain(&self.missing);
+        directories.chain(rest).try_fold(self.root.path.clone(), |path, name| child(&path, name))
+    }
+
+    fn spot(&self) -> Result<Spot, OpError> {
+        let ino = match &self.leaf {
+            Some((ino, _)) => Some(*ino),
+            None if self.missing.is_empty() => Some(self.directory()),
+            None => None,
+        };
+        let is_root = self.leaf.is_none() && self.missing.is_empty() && self.inside.is_empty();
+        Ok(Spot { path: self.here()?, ino, is_root })
+    }
+}
+
+fn components(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."))
+}
+
+/// Tells whether a relative link's text, taken step by step, does not go above the root.
+fn stays_beneath(text: &[u8], mut depth: usize) -> bool {
+    if text.starts_with(b"/") {
+        return false;
+    }
+    for name in components(text) {
+        match (name, depth) {
+            (b"..", 0) => return false,
+            (b"..", _) => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    true
+}
+
+/// Joins a link's text to its directory and normalises it.
+fn normalised<'a>(directory: &'a TargetPath, text: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut whole: Vec<&[u8]> = Vec::new();
+    if !text.starts_with(b"/") {
+        whole.extend(directory.components().map(str::as_bytes));
+    }
+    for name in components(text) {
+        if name == b".." {
+            whole.pop();
+        } else {
+            whole.push(name);
+        }
+    }
+    whole
+}
+
+fn rest_below<'a, 'b>(whole: &'b [&'a [u8]], base: &TargetPath) -> Option<&'b [&'a [u8]]> {
+    base.components().try_fold(whole, |rest, name| {
+        let (first, rest) = rest.split_first()?;
+        (*first == name.as_bytes()).then_some(rest)
+    })
+}
+
+/// Appends a name; what is too long for a path is the target's error.
+pub(super) fn child(path: &TargetPath, name: &str) -> Result<TargetPath, OpError> {
+    path.child(name).map_err(|error| match error {
+        PathError::TooLong(_) | PathError::NameTooLong(_) => OpError::NameTooLong,
+        other => OpError::Unsupported { what: other.to_string() },
+    })
+}
+
+/// Finds the physical directory that a path leads to, through any links.
+pub(super) fn physical_directory(tree: &Tree, path: &TargetPath) -> Result<(TargetPath, Ino), OpError> {
+    let found = follow_anywhere(tree, path.as_str().as_bytes(), Last::Follow)?;
+    let Some(ino) = found.ino else { return Err(OpError::NotFound { path: path.to_string() }) };
+    if tree.names(ino).is_none() {
+        return Err(OpError::NotDirectory { path: path.to_string() });
+    }
+    let names = found.names.into_iter().map(|name| {
+        String::from_utf8(name)
+            .map_err(|_| OpError::Unsupported { what: "a root whose name is not UTF-8".to_owned() })
+    });
+    let physical = names
+        .collect::<Result<Vec<_>, _>>()?
+        .iter()
+        .try_fold(TargetPath::root(), |path, name| child(&path, name))?;
+    Ok((physical, ino))
+}
+
+/// Where an absolute path leads for a process that nothing restricts.
+pub(super) struct Anywhere {
+    /// The names from `/` on, free of links.
+    pub(super) names: Vec<Vec<u8>>,
+    /// The directory that holds the last name.
+    pub(super) directory: Ino,
+    /// What is there; the parents always are.
+    pub(super) ino: Option<Ino>,
+}
+
+/// Walks an absolute path as the kernel does.
+pub(super) fn follow_anywhere(tree: &Tree, path: &[u8], last: Last) -> Result<Anywhere, OpError> {
+    let not_found = || OpError::NotFound { path: super::tree::shown(path) };
+    let mut steps: VecDeque<Vec<u8>> = components(path).map(<[u8]>::to_vec).collect();
+    let mut names: Vec<(Vec<u8>, Ino)> = Vec::new();
+    let mut links = 0;
+    while let Some(step) = steps.pop_front() {
+        let at = names.last().map_or(TOP, |(_, ino)| *ino);
+        if step == b".." {
+            names.pop();
+            continue;
+        }
+        if tree.names(at).is_none() {
+            return Err(OpError::NotDirectory { path: super::tree::shown(path) });
+        }
+        match tree.lookup(at, &step) {
+            None if steps.is_empty() => {
+                let names = names.into_iter().map(|(name, _)| name).chain([step]).collect();
+                return Ok(Anywhere { names, directory: at, ino: None });
+            }
+            None => return Err(not_found()),
+            Some(ino) => match &tree.node(ino).body {
+                Body::Link(text) if !steps.is_empty() || last == Last::Follow => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return Err(OpError::Loop);
+                    }
+                    if text.starts_with(b"/") {
+                        names.clear();
+                    }
+                    for name in components(text).rev() {
+                        steps.push_front(name.to_vec());
+                    }
+                }
+                _ => names.push((step, ino)),
+            },
+        }
+    }
+    let ino = names.last().map_or(TOP, |(_, ino)| *ino);
+    let directory = names.len().checked_sub(2).map_or(TOP, |index| names[index].1);
+    Ok(Anywhere { names: names.into_iter().map(|(name, _)| name).collect(), directory, ino: Some(ino) })
+}
