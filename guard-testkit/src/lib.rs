@@ -3,4 +3,6 @@
 //! - [`memory::Memory`] is an in-memory target that obeys every rule of [`guard_core::port::FileOps`]: the reference
 //!   for what the port means, and light enough for the tests of whatever stands on the port.
 
+#![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
+
 pub mod memory;

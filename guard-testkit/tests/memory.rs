@@ -1,5 +1,7 @@
 //! What is particular to the in-memory target; what every target owes is in the conformance suite.
 
+#![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
 use std::sync::{Arc, Mutex};
 
 use guard_core::policy::{Digest, FileState, OpenWriters, OtherKind, Precondition, RootId, TargetPath};

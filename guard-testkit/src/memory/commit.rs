@@ -403,7 +403,7 @@ impl Publishing<'_> {
     ) -> Result<(), CommitFailure> {
         let mut at = TOP;
         let mut here = TargetPath::root();
-        for name in path.parent().iter().flat_map(|parent| parent.components()) {
+        for name in path.parent().iter().flat_map(TargetPath::components) {
             let above = here;
             here = super::resolve::child(&above, name)?;
             at = match self.tree.lookup(at, name.as_bytes()) {

@@ -111,7 +111,7 @@ fn readable(state: &State, spot: &Spot) -> Result<Arc<Vec<u8>>, OpError> {
 
 /// Names are any bytes and a cursor is text, so it is written in hexadecimal.
 fn to_cursor(name: &[u8]) -> String {
-    name.iter().map(|byte| format!("{byte:02x}")).collect()
+    name.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 fn from_cursor(cursor: &str) -> Option<Vec<u8>> {

@@ -151,7 +151,7 @@ impl<'a> Walk<'a> {
         match &self.state.tree.node(ino).body {
             Body::Directory(_) => self.inside.push((ino, name)),
             Body::Link(text) if !self.steps.is_empty() || last == Last::Follow => {
-                self.follow(ino, &name, text)?
+                self.follow(ino, &name, text)?;
             }
             _ => self.leaf = Some((ino, name)),
         }

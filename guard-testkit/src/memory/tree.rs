@@ -1,6 +1,7 @@
 //! The tree of inodes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use guard_core::policy::{Digest, FileState, Hasher, OtherKind, TargetPath};
@@ -188,7 +189,8 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            // Writing to a String never fails.
+            let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text

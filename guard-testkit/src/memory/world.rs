@@ -1,5 +1,6 @@
 //! The other route to the tree: what another process does.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -80,7 +81,7 @@ impl World {
         let from = walk(tree, from.as_ref(), Last::Itself)?;
         let to = walk(tree, to.as_ref(), Last::Itself)?;
         let ino = from.ino.ok_or(io::ErrorKind::NotFound)?;
-        match to.ino.map(|there| (there, tree.names(there).map(|names| names.is_empty()))) {
+        match to.ino.map(|there| (there, tree.names(there).map(BTreeMap::is_empty))) {
             Some((there, _)) if there == ino => return Ok(()),
             Some((_, Some(false))) => return Err(io::ErrorKind::DirectoryNotEmpty.into()),
             Some((_, Some(true))) if tree.names(ino).is_none() => {
@@ -138,7 +139,7 @@ impl World {
         let mut state = lock(&self.0);
         let spot = walk(&state.tree, path.as_ref(), Last::Itself)?;
         let ino = spot.ino.ok_or(io::ErrorKind::NotFound)?;
-        match state.tree.names(ino).map(|names| names.is_empty()) {
+        match state.tree.names(ino).map(BTreeMap::is_empty) {
             None => return Err(io::ErrorKind::NotADirectory.into()),
             Some(false) => return Err(io::ErrorKind::DirectoryNotEmpty.into()),
             Some(true) => {}
