@@ -2,61 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 
+mod common;
+
 use std::sync::{Arc, Mutex};
 
-use guard_core::policy::{Digest, FileState, OpenWriters, OtherKind, Precondition, RootId, TargetPath};
+use common::{batch, content, place, put, root, stat, write};
+use guard_core::policy::{Digest, FileState, OtherKind, Precondition, TargetPath};
 use guard_core::port::{
-    Ask, Batch, Change, CommitError, CommitFailure, CommitId, Committed, Content, Depth, Displaced, Effect,
-    Fate, FileOps, Found, InPlace, Keep, Last, LeaseSupport, Mode, Observer, OpError, Parents, Place,
-    RootSpec, Settled, Step, Tier,
+    Change, CommitFailure, CommitId, Displaced, Effect, Fate, FileOps, Last, LeaseSupport, Observer, OpError,
+    Parents, Settled, Step, Tier,
 };
 use guard_testkit::memory::Memory;
-
-async fn root(memory: &Memory, path: &str) -> RootId {
-    memory.open_root(&RootSpec { path: TargetPath::new(path).unwrap() }).await.unwrap().id
-}
-
-fn place(root: RootId, path: &str, expect: &str) -> Place {
-    Place { root, path: path.into(), expect: TargetPath::new(expect).unwrap(), last: Last::Follow }
-}
-
-fn put(place: Place, precondition: Precondition, bytes: &[u8]) -> Change {
-    let effect =
-        Effect::Put { content: Content::from(bytes.to_vec()), mode: Mode::Keep, parents: Parents::Make };
-    Change { place, precondition, effect }
-}
-
-fn batch(id: &str, changes: Vec<Change>) -> Batch {
-    Batch {
-        id: CommitId(id.into()),
-        changes,
-        require: None,
-        displaced: Displaced::Discard,
-        open_writers: OpenWriters::Refuse,
-        metadata: Keep::Require,
-        in_place: InPlace::Refuse,
-    }
-}
-
-fn content(bytes: &[u8]) -> Precondition {
-    Precondition::Content { digest: Digest::of(bytes) }
-}
-
-async fn stat(memory: &Memory, root: RootId, path: &str, last: Last) -> Result<Found, OpError> {
-    let ask = Ask { root, path: path.into(), last, depth: Depth::Digest { max: 1 << 20 } };
-    memory.stat(&[ask]).await.unwrap().remove(0)
-}
-
-async fn write(
-    memory: &Memory,
-    root: RootId,
-    path: &str,
-    is: Precondition,
-    bytes: &[u8],
-) -> Result<Committed, CommitError> {
-    let change = put(place(root, path, &format!("/ws/{path}")), is, bytes);
-    memory.commit(batch(path, vec![change])).await
-}
 
 #[tokio::test]
 async fn a_file_is_created_and_replaced_under_its_digest_and_nothing_else() {
