@@ -1,6 +1,7 @@
 //! Where a path leads.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use guard_core::policy::{FileState, NAME_MAX, PATH_MAX, PathError, RootId, TargetPath};
 use guard_core::port::{Last, OpError};
@@ -40,8 +41,15 @@ impl Spot {
 /// A component that is still to be walked.
 struct Step {
     name: Vec<u8>,
-    /// Whether it comes from a link's text: what is missing there is a dangling link, never an absent name.
-    of_link: bool,
+    /// The link whose text it comes from: what is missing there is a dangling link, never an absent name.
+    of_link: Option<Arc<Link>>,
+}
+
+/// A link on the way.
+struct Link {
+    /// The directory that holds it.
+    directory: TargetPath,
+    text: Vec<u8>,
 }
 
 /// A walk from a root, with the directories that it is in.
@@ -86,7 +94,7 @@ pub(super) fn resolve(state: &State, root: RootId, path: &str, last: Last) -> Re
         final_link: None,
     };
     walk.enter(root)?;
-    walk.push_front(path.as_bytes(), false);
+    walk.push_front(components(path.as_bytes()), None);
     while let Some(step) = walk.steps.pop_front() {
         if let Some(dangling) = walk.step(step, last)? {
             return Ok(dangling);
@@ -106,9 +114,13 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn push_front(&mut self, text: &[u8], of_link: bool) {
-        for name in components(text).rev() {
-            self.steps.push_front(Step { name: name.to_vec(), of_link });
+    fn push_front<'b>(
+        &mut self,
+        names: impl DoubleEndedIterator<Item = &'b [u8]>,
+        of_link: Option<&Arc<Link>>,
+    ) {
+        for name in names.rev() {
+            self.steps.push_front(Step { name: name.to_vec(), of_link: of_link.cloned() });
         }
     }
 
@@ -124,8 +136,10 @@ impl<'a> Walk<'a> {
             if !self.missing.is_empty() {
                 return Err(OpError::NotFound { path: self.here()?.to_string() });
             }
-            // Above the root is outside, whatever comes after.
-            return self.inside.pop().map(|_| None).ok_or(OpError::OutsideRoot);
+            if self.inside.pop().is_none() {
+                self.leave(&step.of_link.ok_or(OpError::OutsideRoot)?)?;
+            }
+            return Ok(None);
         }
         let name = String::from_utf8(step.name)
             .map_err(|_| OpError::Unsupported { what: "a name that is not UTF-8 in a path".to_owned() })?;
@@ -138,7 +152,7 @@ impl<'a> Walk<'a> {
             return Err(OpError::PermissionDenied { path: self.here()?.to_string() });
         }
         let Some(ino) = self.state.tree.lookup(directory, name.as_bytes()) else {
-            if !step.of_link {
+            if step.of_link.is_none() {
                 self.missing.push(name);
                 return Ok(None);
             }
@@ -168,11 +182,22 @@ impl<'a> Walk<'a> {
         if self.steps.is_empty() && self.final_link.is_none() {
             self.final_link = Some(Spot { path: child(&here, name)?, ino: Some(ino), is_root: false });
         }
-        if stays_beneath(text, self.inside.len()) {
-            self.push_front(text, true);
-            return Ok(());
+        let link = Arc::new(Link { directory: here, text: text.to_vec() });
+        if text.starts_with(b"/") {
+            return self.leave(&link);
         }
-        let whole = normalised(&here, text);
+        self.push_front(components(text), Some(&link));
+        Ok(())
+    }
+
+    /// Goes on from the root that holds a link's text, joined to its directory and normalised: a text that is
+    /// absolute, or whose `..` led above the root.
+    fn leave(&mut self, link: &Arc<Link>) -> Result<(), OpError> {
+        let is_of_link = |step: &Step| step.of_link.as_ref().is_some_and(|of| Arc::ptr_eq(of, link));
+        while self.steps.front().is_some_and(is_of_link) {
+            self.steps.pop_front();
+        }
+        let whole = normalised(link);
         let roots = &self.state.roots;
         let spellings = roots
             .iter()
@@ -181,9 +206,7 @@ impl<'a> Walk<'a> {
         // The most specific root is the one that leaves the least to walk.
         let (root, rest) = spellings.min_by_key(|(_, rest)| rest.len()).ok_or(OpError::OutsideRoot)?;
         self.enter(root)?;
-        for name in rest.iter().rev() {
-            self.steps.push_front(Step { name: name.to_vec(), of_link: true });
-        }
+        self.push_front(rest.iter().copied(), Some(link));
         Ok(())
     }
 
@@ -213,28 +236,13 @@ fn components(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     text.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."))
 }
 
-/// Tells whether a relative link's text, taken step by step, does not go above the root.
-fn stays_beneath(text: &[u8], mut depth: usize) -> bool {
-    if text.starts_with(b"/") {
-        return false;
-    }
-    for name in components(text) {
-        match (name, depth) {
-            (b"..", 0) => return false,
-            (b"..", _) => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    true
-}
-
 /// Joins a link's text to its directory and normalises it.
-fn normalised<'a>(directory: &'a TargetPath, text: &'a [u8]) -> Vec<&'a [u8]> {
+fn normalised(link: &Link) -> Vec<&[u8]> {
     let mut whole: Vec<&[u8]> = Vec::new();
-    if !text.starts_with(b"/") {
-        whole.extend(directory.components().map(str::as_bytes));
+    if !link.text.starts_with(b"/") {
+        whole.extend(link.directory.components().map(str::as_bytes));
     }
-    for name in components(text) {
+    for name in components(&link.text) {
         if name == b".." {
             whole.pop();
         } else {
