@@ -3,8 +3,12 @@
 //! - [`memory::Memory`] is an in-memory target that obeys every rule of [`guard_core::port::FileOps`]: the reference
 //!   for what the port means, and light enough for the tests of whatever stands on the port.
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
+//! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
 pub mod memory;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+pub mod tree;
 pub mod wrap;
