@@ -2,11 +2,13 @@
 //!
 //! - [`memory::Memory`] is an in-memory target that obeys every rule of [`guard_core::port::FileOps`]: the reference
 //!   for what the port means, and light enough for the tests of whatever stands on the port.
+//! - [`conformance`] is the suite of the port's guarantees that an implementer runs on a target of their own.
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
+pub mod conformance;
 pub mod memory;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -280,6 +280,17 @@ impl World {
         lock(&self.0).tree.digest(super::tree::TOP)
     }
 
+    /// Digests what is at a path and everything below it.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`.
+    pub fn snapshot_of(&self, path: impl AsRef<[u8]>) -> io::Result<Digest> {
+        let state = lock(&self.0);
+        let ino = walk(&state.tree, path.as_ref(), Last::Itself)?.ino.ok_or(io::ErrorKind::NotFound)?;
+        Ok(state.tree.digest(ino))
+    }
+
     fn add(&self, path: &[u8], body: Body, mode: u32) -> io::Result<()> {
         let mut state = lock(&self.0);
         let spot = walk(&state.tree, path, Last::Itself)?;

@@ -1,0 +1,290 @@
+use guard_core::policy::{FileState, Precondition};
+use guard_core::port::{CommitFailure, Last, OpError, Page, Part, RootSpec};
+
+use super::super::site::{Broken, MAX, Site, broken, content, ensure, itself, same};
+
+pub(super) async fn links_inside_are_followed(site: Site) -> Result<(), Broken> {
+    site.dir("real")?;
+    site.dir("real/deep")?;
+    site.file("real/file", b"bytes")?;
+    site.file("top", b"top")?;
+    let root = site.root.path.to_string();
+    let name = site.root.path.name().to_owned();
+    for (text, path) in [
+        ("real", "to-directory".to_owned()),
+        ("to-directory", "to-link".to_owned()),
+        ("./real/./", "with-dots".to_owned()),
+        (&format!("{root}/real"), "absolute".to_owned()),
+        (&format!("{root}//real/../real/."), "absolute-and-not-normal".to_owned()),
+        (&format!("../{name}/real"), "around".to_owned()),
+    ] {
+        site.link(text, &path)?;
+        let found = site.stat(&format!("{path}/file"), Last::Follow).await?;
+        same(&format!("through {path}"), &found.resolved, &site.target("real/file")?)?;
+        site.reads(&format!("{path}/file"), b"bytes").await?;
+        let listed = site.list(&path, Page { after: None, limit: 9 }).await?;
+        same(&format!("listing {path}"), &listed.resolved, &site.target("real")?)?;
+        same("what is listed", &listed.entries.len(), &2)?;
+        let itself = site.stat(&path, Last::Itself).await?;
+        same("a link itself", &itself.resolved, &site.target(&path)?)?;
+        same("a link's text", &itself.state, &FileState::Link { text: text.to_owned() })?;
+        let followed = site.stat(&path, Last::Follow).await?;
+        same("a link followed", &followed.state, &FileState::Directory)?;
+    }
+    for (text, path, to) in [
+        ("../file", "real/deep/up", "real/file"),
+        ("../../top", "real/deep/top", "top"),
+        ("real/file", "to-file", "real/file"),
+        (&format!("{root}/top"), "absolute-file", "top"),
+    ] {
+        site.link(text, path)?;
+        let found = site.stat(path, Last::Follow).await?;
+        same(&format!("through {path}"), &found.resolved, &site.target(to)?)?;
+        ensure(found.state.is_regular(), format!("{path} leads to {:?}", found.state))?;
+        site.reads(path, if to == "top" { b"top" } else { b"bytes" }).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn dot_dot_after_a_link_is_the_kernels(site: Site) -> Result<(), Broken> {
+    site.dir("a")?;
+    site.dir("a/b")?;
+    site.file("a/file", b"by the kernel")?;
+    site.file("file", b"by the text")?;
+    site.link("a/b", "link")?;
+    for (path, to) in [
+        ("link/../file", "a/file"),
+        ("a/../file", "file"),
+        ("a/b/../../file", "file"),
+        ("link/../b/../file", "a/file"),
+        ("link/..", "a"),
+    ] {
+        let found = site.stat(path, Last::Follow).await?;
+        same(path, &found.resolved, &site.target(to)?)?;
+    }
+    site.reads("link/../file", b"by the kernel").await?;
+    let place = site.place_at("link/../file", "a/file")?;
+    let change = guard_core::port::Change { place, ..site.put("a/file", content(b"by the kernel"), b"new")? };
+    site.done(vec![change]).await?;
+    site.holds("a/file", b"new")?;
+    site.holds("file", b"by the text")?;
+    match site.stat("absent/../file", Last::Follow).await {
+        Err(OpError::NotFound { .. }) => Ok(()),
+        other => broken(format!("`..` after an absent name: {other:?}")),
+    }
+}
+
+pub(super) async fn a_link_to_the_roots_other_spelling_is_inside(site: Site) -> Result<(), Broken> {
+    site.file("file", b"bytes")?;
+    site.world.symlink(site.root.path.as_str().as_bytes(), &site.out("spelling"))?;
+    let spelling = format!("{}/spelling", site.outside);
+    site.link(&format!("{spelling}/file"), "by-spelling")?;
+    match site.stat("by-spelling", Last::Follow).await {
+        Err(OpError::OutsideRoot) => {}
+        other => return broken(format!("a spelling that nobody opened: {other:?}")),
+    }
+    let path =
+        guard_core::policy::TargetPath::new(spelling).map_err(|error| Broken::Failed(error.to_string()))?;
+    let opened = site.ops.open_root(&RootSpec { path }).await?;
+    same("the physical path of a root opened through a link", &opened.path, &site.root.path)?;
+    let ask = guard_core::port::Ask { root: opened.id, ..site.ask("by-spelling", Last::Follow) };
+    match site.ops.stat(&[ask]).await?.pop() {
+        Some(Ok(found)) => same("through the root's spelling", &found.resolved, &site.target("file")?),
+        other => broken(format!("through the root's spelling: {other:?}")),
+    }
+}
+
+pub(super) async fn escapes_are_refused_for_every_request(site: Site) -> Result<(), Broken> {
+    let (root, name, outside) =
+        (site.root.path.to_string(), site.root.path.name().to_owned(), site.outside.to_string());
+    site.dir("in")?;
+    site.file("in/file", b"inside")?;
+    site.world.create(&site.out("secret"), b"outside")?;
+    site.world.symlink(root.as_bytes(), &site.out("back"))?;
+    site.world.symlink(format!("../{name}").as_bytes(), &site.out("relative-back"))?;
+    let beside = site.outside.name().to_owned();
+    for (text, link) in [
+        (outside.as_str(), "absolute"),
+        (&format!("../{beside}"), "relative"),
+        (&format!("in/../../{beside}"), "round-about"),
+        (&format!("{root}/../{beside}"), "absolute-round-about"),
+        ("..", "up"),
+        ("/", "top"),
+        ("/proc/self/root", "magic"),
+        (&format!("{outside}/secret"), "to-file"),
+        (&format!("{outside}/new"), "to-new"),
+    ] {
+        site.link(text, link)?;
+    }
+    let paths = [
+        "..",
+        "../",
+        "in/../..",
+        &format!("../{name}/in/file"),
+        &format!("in/../../{name}/in/file"),
+        &format!("../{beside}/secret"),
+        "absolute/secret",
+        "absolute/new",
+        "absolute/back/in/file",
+        "absolute/relative-back/in/file",
+        "relative/secret",
+        "round-about/secret",
+        "absolute-round-about/secret",
+        &format!("up/{name}/in/file"),
+        &format!("top{root}/in/file"),
+        &format!("magic{root}/in/file"),
+        "to-file",
+        "to-new",
+        &format!("{root}/in/file"),
+        "/etc/passwd",
+    ];
+    for path in paths {
+        let outcome = site.stat(path, Last::Follow).await;
+        same(&format!("stat {path}"), &outcome.map(|found| found.resolved), &Err(OpError::OutsideRoot))?;
+        let outcome = site.read(path, Part::Whole { max: MAX }).await;
+        same(&format!("read {path}"), &outcome.map(|contents| contents.body), &Err(OpError::OutsideRoot))?;
+        let outcome = site.list(path, Page { after: None, limit: 1 }).await;
+        same(&format!("list {path}"), &outcome, &Err(OpError::OutsideRoot))?;
+        for is in [Precondition::Absent, content(b"outside"), content(b"inside"), Precondition::DangerAny] {
+            let place = site.place_at(path, "in/file")?;
+            let change = guard_core::port::Change { place, ..site.put("in/file", is, b"new")? };
+            let cause = site.refused(&format!("put {path}"), vec![change]).await?;
+            same(&format!("put {path}"), &cause, &CommitFailure::Op(OpError::OutsideRoot))?;
+        }
+        let moved = site.move_to("in/file", content(b"inside"), "in/other")?;
+        if let guard_core::port::Effect::MoveTo { to, destination, parents } = moved.effect {
+            let to = guard_core::port::Place { path: path.to_owned(), last: Last::Follow, ..to };
+            let effect = guard_core::port::Effect::MoveTo { to, destination, parents };
+            let change = guard_core::port::Change { effect, ..site.remove("in/file", content(b"inside"))? };
+            let cause = site.refused(&format!("move to {path}"), vec![change]).await?;
+            same(&format!("move to {path}"), &cause, &CommitFailure::Op(OpError::OutsideRoot))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn another_place_than_expected_is_told_and_left_alone(site: Site) -> Result<(), Broken> {
+    site.dir("hooks")?;
+    site.file("hooks/there", b"there")?;
+    site.link("hooks", "docs")?;
+    site.link("hooks/there", "alias")?;
+    for (path, leads_to, is) in [
+        ("docs/new", "hooks/new", Precondition::Absent),
+        ("docs/a/b/new", "hooks/a/b/new", Precondition::Absent),
+        ("docs/there", "hooks/there", content(b"there")),
+        ("docs/there", "hooks/there", Precondition::DangerAny),
+        ("alias", "hooks/there", content(b"there")),
+    ] {
+        let cause = site.refused(path, vec![site.put(path, is.clone(), b"new")?]).await?;
+        let CommitFailure::Elsewhere { resolved, state, destination: false } = cause else {
+            return broken(format!("{path}: the cause is {cause:?}"));
+        };
+        same(&format!("where {path} leads"), &resolved, &site.target(leads_to)?)?;
+        let there = site.stat(leads_to, Last::Itself).await?.state;
+        let alike = std::mem::discriminant(&state) == std::mem::discriminant(&there);
+        ensure(alike, format!("what is where {path} leads: {state:?}"))?;
+    }
+    let cause = site.refused("docs/there", vec![site.remove("docs/there", content(b"there"))?]).await?;
+    ensure(matches!(cause, CommitFailure::Elsewhere { .. }), format!("a removal: {cause:?}"))?;
+    let cause =
+        site.refused("docs/d", vec![site.make_dir("docs/d", guard_core::port::Parents::Make)?]).await?;
+    ensure(matches!(cause, CommitFailure::Elsewhere { .. }), format!("a directory: {cause:?}"))?;
+    site.file("file", b"file")?;
+    let cause = site.refused("move", vec![site.move_to("file", content(b"file"), "docs/new")?]).await?;
+    ensure(
+        matches!(cause, CommitFailure::Elsewhere { destination: true, .. }),
+        format!("a move's destination: {cause:?}"),
+    )?;
+    // Not only links: any path that is not byte for byte the expected one.
+    let place = site.place_at("hooks/new", "hooks/other")?;
+    let change = guard_core::port::Change { place, ..site.put("hooks/new", Precondition::Absent, b"x")? };
+    let cause = site.refused("another name", vec![change]).await?;
+    ensure(matches!(cause, CommitFailure::Elsewhere { .. }), format!("another name: {cause:?}"))
+}
+
+pub(super) async fn a_place_behind_a_link_is_changed_where_it_was_expected(site: Site) -> Result<(), Broken> {
+    site.dir("real")?;
+    site.file("real/file", b"old")?;
+    site.link("real", "link")?;
+    site.link("real/file", "alias")?;
+    for (path, to, is, old) in [
+        ("link/new", "real/new", Precondition::Absent, None),
+        ("link/a/new", "real/a/new", Precondition::Absent, None),
+        ("link/file", "real/file", content(b"old"), Some(b"old")),
+        ("alias", "real/file", content(path_bytes("link/file")), None),
+    ] {
+        let place = site.place_at(path, to)?;
+        let change = guard_core::port::Change { place, ..site.put(to, is, path_bytes(path))? };
+        let done = site.done(vec![change]).await?;
+        same("where it was done", &done.changes[0].resolved, &site.target(to)?)?;
+        site.holds(to, path_bytes(path))?;
+        ensure(old.is_none() || done.changes[0].before.is_regular(), "a replacement had something before")?;
+    }
+    same("the link's text", &site.world.readlink(&site.at("alias"))?, &b"real/file".to_vec())?;
+    same("the link's text", &site.world.readlink(&site.at("link"))?, &b"real".to_vec())
+}
+
+fn path_bytes(path: &str) -> &[u8] {
+    path.as_bytes()
+}
+
+pub(super) async fn dangling_links_are_told_as_themselves(site: Site) -> Result<(), Broken> {
+    site.link("nowhere", "dangling")?;
+    site.link("no/where/at/all", "deep")?;
+    site.link("dangling", "chain")?;
+    for (path, text) in [("dangling", "nowhere"), ("deep", "no/where/at/all"), ("chain", "dangling")] {
+        for last in [Last::Follow, Last::Itself] {
+            let found = site.stat(path, last).await?;
+            same(&format!("{path} ({last:?})"), &found.resolved, &site.target(path)?)?;
+            same(&format!("{path} ({last:?})"), &found.state, &FileState::Link { text: text.to_owned() })?;
+        }
+        let contents = site.read(path, Part::Whole { max: MAX }).await?;
+        same(&format!("reading {path}"), &contents.body, &guard_core::port::Body::NotRegular)?;
+    }
+    match site.stat("dangling/below", Last::Follow).await {
+        Err(OpError::NotFound { .. }) => Ok(()),
+        other => broken(format!("below a dangling link: {other:?}")),
+    }
+}
+
+pub(super) async fn nothing_is_created_through_a_dangling_link(site: Site) -> Result<(), Broken> {
+    let outside = site.outside.to_string();
+    site.link("nowhere", "dangling")?;
+    site.link("no/where", "deep")?;
+    site.link(&format!("{outside}/new"), "out")?;
+    for (path, leads_to) in [
+        ("dangling", "dangling"),
+        ("dangling", "nowhere"),
+        ("deep", "deep"),
+        ("deep", "no/where"),
+        ("dangling/new", "dangling/new"),
+        ("dangling/new", "nowhere/new"),
+        ("out", "out"),
+    ] {
+        for is in [Precondition::Absent, Precondition::DangerAny, content(b"")] {
+            let change = site.put(leads_to, is, b"new")?;
+            let place = site.place_at(path, leads_to)?;
+            let followed = guard_core::port::Change { place: place.clone(), ..change.clone() };
+            site.refused(&format!("creating {path}"), vec![followed]).await?;
+            let change = guard_core::port::Change { place: itself(place), ..change };
+            site.refused(&format!("creating {path} (itself)"), vec![change]).await?;
+        }
+    }
+    site.file("file", b"file")?;
+    site.refused("moving there", vec![site.move_to("file", content(b"file"), "dangling")?]).await?;
+    Ok(())
+}
+
+pub(super) async fn loops_are_an_error(site: Site) -> Result<(), Broken> {
+    site.link("self", "self")?;
+    site.link("b", "a")?;
+    site.link("a", "b")?;
+    for path in ["self", "a", "b", "self/x", "a/x/y"] {
+        let outcome = site.stat(path, Last::Follow).await;
+        same(&format!("stat {path}"), &outcome, &Err(OpError::Loop))?;
+        let cause = site.refused(path, vec![site.put(path, Precondition::Absent, b"x")?]).await?;
+        same(&format!("put {path}"), &cause, &CommitFailure::Op(OpError::Loop))?;
+    }
+    let found = site.stat("self", Last::Itself).await?;
+    same("the link itself", &found.state, &FileState::Link { text: "self".to_owned() })
+}
