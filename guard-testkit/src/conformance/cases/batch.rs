@@ -1,5 +1,3 @@
-use std::fmt::Write as _;
-
 use guard_core::policy::{Digest, FileState, Precondition};
 use guard_core::port::{Change, CommitFailure, Last, Parents};
 
@@ -130,12 +128,7 @@ pub(super) async fn one_path_twice_is_refused(site: Site) -> Result<(), Broken> 
 
 pub(super) async fn hundreds_of_changes_fit_a_batch(site: Site) -> Result<(), Broken> {
     let name = |nth: usize| format!("d{}/file-{nth}", nth % 7);
-    let bytes = |nth: usize| {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = write!(text, "content of file {nth}\n");
-        text.into_bytes()
-    };
+    let bytes = |nth: usize| format!("content of file {nth}\n").into_bytes();
     let changes: Result<Vec<_>, _> =
         (0..300).map(|nth| site.put(&name(nth), Precondition::Absent, &bytes(nth))).collect();
     let done = site.done(changes?).await?;
