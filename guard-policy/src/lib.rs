@@ -11,6 +11,7 @@
 //! that makes the target check it before it acts.
 
 mod call;
+mod code;
 mod content;
 mod decide;
 mod digest;
@@ -23,8 +24,10 @@ mod precondition;
 mod refusal;
 mod state;
 mod view;
+mod wording;
 
 pub use call::{Act, ApproverSet, Call, Expect, Facts, NewText, Rights, Tool};
+pub use code::Code;
 pub use content::{ContentClass, Eol, TextShape, classify, is_tool_echo};
 pub use decide::{Approval, Verdict, decide, judge_delivered};
 pub use digest::{Digest, Hasher, ParseDigestError};
@@ -33,6 +36,6 @@ pub use location::{Access, Expected, Located, RootEntry, RootId, Roots};
 pub use path::{Base, NAME_MAX, PATH_MAX, PathError, RequestedPath, TargetPath, Trailing};
 pub use policy::{DeleteUnseen, EolPolicy, Limits, OpenWriters, Policy, Require, Rules, Switch, Unseen};
 pub use precondition::Precondition;
-pub use refusal::{Argument, Code, Refusal, Remedy, RemedyCall};
+pub use refusal::{Argument, Refusal, Remedy, RemedyCall};
 pub use state::{FileState, OtherKind};
 pub use view::{Delivered, Ranges, Seen, Splice, Ticket, View, Views};

@@ -89,6 +89,7 @@ impl TargetPath {
     }
 
     /// Returns the components, the root not counted.
+    #[must_use]
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/').filter(|name| !name.is_empty())
     }
