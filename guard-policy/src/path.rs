@@ -50,6 +50,21 @@ fn check_text(text: &str) -> Result<(), PathError> {
 /// An absolute, normal POSIX path on the target: UTF-8, no NUL, no `.` or `..`, no trailing slash.
 ///
 /// It is never a `std::path::Path`, so that it cannot be opened on this machine by mistake.
+///
+/// # Examples
+///
+/// ```
+/// use guard_policy::{PathError, TargetPath};
+///
+/// let root = TargetPath::new("/srv/app")?;
+/// let file = root.child("notes.txt")?;
+/// assert_eq!((file.as_str(), file.name()), ("/srv/app/notes.txt", "notes.txt"));
+/// assert!(file.starts_with(&root));
+/// // By whole components, never by the beginning of the text.
+/// assert!(!TargetPath::new("/srv/app2")?.starts_with(&root));
+/// assert_eq!(TargetPath::new("/srv/../etc"), Err(PathError::NotNormal));
+/// # Ok::<(), PathError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct TargetPath(String);
@@ -162,6 +177,19 @@ impl schemars::JsonSchema for TargetPath {
 /// What a caller typed: absolute, relative to the first root, or below the target's home (`~`, `~/x`).
 ///
 /// `~user`, `$VAR`, `%2e` and globs are literal names.
+///
+/// # Examples
+///
+/// ```
+/// use guard_policy::{Base, PathError, RequestedPath, Trailing};
+///
+/// let path = RequestedPath::parse("./src//main.rs")?;
+/// assert_eq!((path.base(), path.trailing()), (Base::FirstRoot, Trailing::Name));
+/// assert_eq!(path.steps(), ["src", "main.rs"]);
+/// assert_eq!(RequestedPath::parse("~/notes/")?.base(), Base::Home);
+/// assert_eq!(RequestedPath::parse("~root")?.base(), Base::FirstRoot);
+/// # Ok::<(), PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RequestedPath {
     text: String,
@@ -190,6 +218,14 @@ pub enum Trailing {
     Directory,
 }
 
+impl Trailing {
+    /// Tells how a path that was typed ends.
+    pub(crate) fn of(text: &str) -> Self {
+        let directory = matches!(text, "." | "~") || text.ends_with('/') || text.ends_with("/.");
+        if directory { Self::Directory } else { Self::Name }
+    }
+}
+
 impl RequestedPath {
     /// Parses what a caller typed.
     ///
@@ -208,11 +244,7 @@ impl RequestedPath {
         };
         let steps: Vec<String> =
             rest.split('/').filter(|step| !matches!(*step, "" | ".")).map(str::to_owned).collect();
-        let trailing = if rest.ends_with('/') || rest.ends_with("/.") || steps.is_empty() {
-            Trailing::Directory
-        } else {
-            Trailing::Name
-        };
+        let trailing = Trailing::of(text);
         Ok(Self { text: text.to_owned(), base, steps, trailing })
     }
 
@@ -238,5 +270,151 @@ impl RequestedPath {
     #[must_use]
     pub const fn trailing(&self) -> Trailing {
         self.trailing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_no_path_says_what_is_wrong() {
+        let long = |bytes: usize| "a/".repeat(bytes / 2) + &"b".repeat(bytes % 2);
+        let name = |bytes: usize| format!("dir/{}", "n".repeat(bytes));
+        for (text, error) in [
+            ("", Some(PathError::Empty)),
+            ("\0", Some(PathError::Nul)),
+            ("/a\0b", Some(PathError::Nul)),
+            (&long(4095), None),
+            (&long(4096), Some(PathError::TooLong(4096))),
+            (&long(4097), Some(PathError::TooLong(4097))),
+            (&name(255), None),
+            (&name(256), Some(PathError::NameTooLong(256))),
+            // Bytes are counted, not characters.
+            (&"é".repeat(127), None),
+            (&"é".repeat(128), Some(PathError::NameTooLong(256))),
+        ] {
+            assert_eq!(RequestedPath::parse(text).err(), error, "{} bytes", text.len());
+        }
+    }
+
+    #[test]
+    fn what_was_typed_is_taken_apart_and_nothing_is_expanded() {
+        use Base::{Absolute, FirstRoot, Home};
+        use Trailing::{Directory, Name};
+        let cases: &[(&str, Base, &[&str], Trailing)] = &[
+            ("a", FirstRoot, &["a"], Name),
+            ("./a", FirstRoot, &["a"], Name),
+            ("a/b", FirstRoot, &["a", "b"], Name),
+            ("a//b", FirstRoot, &["a", "b"], Name),
+            ("a/./b", FirstRoot, &["a", "b"], Name),
+            ("a/../b", FirstRoot, &["a", "..", "b"], Name),
+            ("..", FirstRoot, &[".."], Name),
+            ("../x", FirstRoot, &["..", "x"], Name),
+            ("a/..", FirstRoot, &["a", ".."], Name),
+            ("a/", FirstRoot, &["a"], Directory),
+            ("a//", FirstRoot, &["a"], Directory),
+            ("a/.", FirstRoot, &["a"], Directory),
+            ("a/./", FirstRoot, &["a"], Directory),
+            ("../", FirstRoot, &[".."], Directory),
+            (".", FirstRoot, &[], Directory),
+            ("./", FirstRoot, &[], Directory),
+            ("a.", FirstRoot, &["a."], Name),
+            ("...", FirstRoot, &["..."], Name),
+            (".hidden", FirstRoot, &[".hidden"], Name),
+            ("/", Absolute, &[], Directory),
+            ("//", Absolute, &[], Directory),
+            ("/.", Absolute, &[], Directory),
+            ("/..", Absolute, &[".."], Name),
+            ("/a", Absolute, &["a"], Name),
+            ("//x", Absolute, &["x"], Name),
+            ("///x//y", Absolute, &["x", "y"], Name),
+            ("~", Home, &[], Directory),
+            ("~/", Home, &[], Directory),
+            ("~/x", Home, &["x"], Name),
+            ("~//x/", Home, &["x"], Directory),
+            ("~root", FirstRoot, &["~root"], Name),
+            ("~root/x", FirstRoot, &["~root", "x"], Name),
+            ("./~", FirstRoot, &["~"], Name),
+            ("a/~", FirstRoot, &["a", "~"], Name),
+            ("/~", Absolute, &["~"], Name),
+            ("$HOME", FirstRoot, &["$HOME"], Name),
+            ("$HOME/x", FirstRoot, &["$HOME", "x"], Name),
+            ("%2e%2e", FirstRoot, &["%2e%2e"], Name),
+            ("%2e%2e/x", FirstRoot, &["%2e%2e", "x"], Name),
+            ("*.txt", FirstRoot, &["*.txt"], Name),
+            ("a\\b", FirstRoot, &["a\\b"], Name),
+            ("C:\\x", FirstRoot, &["C:\\x"], Name),
+            (" a ", FirstRoot, &[" a "], Name),
+            ("a\nb", FirstRoot, &["a\nb"], Name),
+            ("-rf", FirstRoot, &["-rf"], Name),
+            ("'\"", FirstRoot, &["'\""], Name),
+        ];
+        for (text, base, steps, trailing) in cases {
+            let path = RequestedPath::parse(text).unwrap();
+            assert_eq!((path.base(), path.trailing()), (*base, *trailing), "{text:?}");
+            assert_eq!(path.steps(), *steps, "{text:?}");
+            assert_eq!(path.as_str(), *text);
+        }
+    }
+
+    #[test]
+    fn a_target_path_is_absolute_and_normal() {
+        for text in ["/", "/a", "/a/b", "/a b", "/~", "/...", "/.a", "/a.", "/$HOME", "/%2e%2e", "/a\nb"] {
+            let path = TargetPath::new(text).unwrap();
+            assert_eq!(path.as_str(), text);
+            let json = serde_json::to_string(&path).unwrap();
+            assert_eq!(serde_json::from_str::<TargetPath>(&json).unwrap(), path);
+        }
+        for text in
+            ["a", "~", "~/x", "./a", "//", "//x", "/a//b", "/a/", "/.", "/a/.", "/a/./b", "/..", "/a/../b"]
+        {
+            assert_eq!(TargetPath::new(text), Err(PathError::NotNormal), "{text:?}");
+            let json = serde_json::to_string(text).unwrap();
+            assert!(serde_json::from_str::<TargetPath>(&json).is_err(), "{text:?}");
+        }
+        assert_eq!(TargetPath::new(""), Err(PathError::Empty));
+        assert_eq!(TargetPath::new("/a\0"), Err(PathError::Nul));
+        assert_eq!(TargetPath::new("/a".repeat(2048)), Err(PathError::TooLong(4096)));
+        assert_eq!(TargetPath::new(format!("/{}", "n".repeat(256))), Err(PathError::NameTooLong(256)));
+    }
+
+    #[test]
+    fn a_path_is_below_another_by_whole_components() {
+        for (path, base, below) in [
+            ("/ws/a", "/ws", Some("a")),
+            ("/ws/a/b", "/ws", Some("a/b")),
+            ("/ws", "/ws", Some("")),
+            ("/ws", "/", Some("ws")),
+            ("/", "/", Some("")),
+            ("/ws2", "/ws", None),
+            ("/ws-evil/a", "/ws", None),
+            ("/w", "/ws", None),
+            ("/", "/ws", None),
+            ("/WS/a", "/ws", None),
+        ] {
+            let (path, base) = (TargetPath::new(path).unwrap(), TargetPath::new(base).unwrap());
+            assert_eq!(path.below(&base), below, "{path} below {base}");
+            assert_eq!(path.starts_with(&base), below.is_some());
+        }
+    }
+
+    #[test]
+    fn a_target_path_has_a_parent_a_name_and_children() {
+        let path = TargetPath::new("/a/b").unwrap();
+        assert_eq!(path.name(), "b");
+        assert_eq!(path.parent(), TargetPath::new("/a").ok());
+        assert_eq!(TargetPath::new("/a").unwrap().parent(), Some(TargetPath::root()));
+        assert_eq!((TargetPath::root().parent(), TargetPath::root().name()), (None, ""));
+        assert_eq!(TargetPath::root().child("a"), TargetPath::new("/a"));
+        for (name, error) in [
+            ("", PathError::NotNormal),
+            (".", PathError::NotNormal),
+            ("..", PathError::NotNormal),
+            ("a/b", PathError::NotNormal),
+            ("a\0", PathError::Nul),
+        ] {
+            assert_eq!(path.child(name), Err(error), "{name:?}");
+        }
     }
 }
