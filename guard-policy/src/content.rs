@@ -106,11 +106,9 @@ fn judge(bytes: &[u8], cut: Cut) -> TextShape {
 fn eol_of(bytes: &[u8]) -> Eol {
     let (mut lf, mut crlf) = (false, false);
     for at in memchr_iter(b'\n', bytes) {
-        if at > 0 && bytes[at - 1] == b'\r' {
-            crlf = true
-        } else {
-            lf = true
-        }
+        let after_cr = at > 0 && bytes[at - 1] == b'\r';
+        crlf |= after_cr;
+        lf |= !after_cr;
         if lf && crlf {
             break;
         }
@@ -151,7 +149,8 @@ fn utf16_eol(bytes: &[u8], cut: Cut) -> Option<Eol> {
             Ok(c) => {
                 left -= c.len_utf16();
                 if c == '\n' {
-                    if before == '\r' { crlf = true } else { lf = true }
+                    crlf |= before == '\r';
+                    lf |= before != '\r';
                 }
                 before = c;
             }
@@ -294,7 +293,7 @@ mod tests {
     #[test]
     fn a_display_of_a_file_is_recognised_and_a_table_is_not() {
         let display =
-            |from: u64| -> String { (from..from + 4).map(|n| format!("{n:>6}\tlet x = {n};\n")).collect() };
+            |from: u64| (from..from + 4).map(|n| format!("{n:>6}\tlet x = {n};")).collect::<Vec<_>>().join("\n");\n")).collect() };
         for (text, echo) in [
             (display(1).as_str(), true),
             (&display(98), true),

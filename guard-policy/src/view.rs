@@ -5,13 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Fact, TargetPath, TextShape};
-
-/// A set of byte ranges: sorted, disjoint, not touching, none empty.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-#[serde(transparent)]
-pub struct Ranges(pub(crate) Vec<(u64, u64)>);
+use crate::{Digest, Fact, Ranges, TargetPath, TextShape};
 
 /// What one actor has seen of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +22,11 @@ pub enum View {
         covered: Ranges,
         /// What its whole content looked like, where that was established.
         shape: Fact<TextShape>,
+    },
+    /// All of a version, on the word of the host: its length and shape are not known here.
+    Vouched {
+        /// Its digest.
+        digest: Digest,
     },
     /// A symbolic link.
     Link {
@@ -93,45 +92,63 @@ pub struct Ticket(u64);
 /// What one actor has seen, by resolved path. Keys are paths of one target.
 ///
 /// A pure state machine: no clock and no mtime decides anything.
+/// The stored form carries a version; reads that were under way are not stored.
+///
+/// # Examples
+///
+/// ```
+/// use guard_policy::{Delivered, Digest, Fact, PathError, Seen, TargetPath, Views};
+///
+/// let (path, digest) = (TargetPath::new("/ws/notes.txt")?, Digest::of(b"one\ntwo\n"));
+/// let page = |range: std::ops::Range<u64>| Delivered { digest, len: 8, ranges: range.into(), shape: Fact::Unknown };
+///
+/// let mut views = Views::new();
+/// let began = views.begin();
+/// views.record(&path, began, page(0..4));
+/// assert_eq!(views.seen(&path), Seen::Part { digest, missing: 4..8, shape: Fact::Unknown });
+///
+/// // Pages of one digest add up.
+/// views.record(&path, began, page(4..8));
+/// assert_eq!(views.seen(&path), Seen::Whole { digest, shape: Fact::Unknown });
+/// # Ok::<(), PathError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Views {
     seen: BTreeMap<TargetPath, View>,
-    #[serde(skip)]
+    /// How many commits of this actor have finished.
     commits: u64,
-    #[serde(skip)]
+    /// The count at which the last commit on a path finished.
     committed: BTreeMap<TargetPath, u64>,
 }
 
-impl Ranges {
-    /// Returns the empty set.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self(Vec::new())
-    }
+/// The stored form of [`Views`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    views: BTreeMap<TargetPath, View>,
+}
 
-    /// Adds a range; overlapping and touching ranges become one.
-    pub fn insert(&mut self, range: Range<u64>) {
-        let _ = range;
-    }
+const VERSION: u32 = 1;
 
-    /// Adds every range of `other`.
-    pub fn union(&mut self, other: &Self) {
-        let _ = other;
-    }
-
-    /// Returns the first gap of `0..len`.
-    #[must_use]
-    pub fn first_gap(&self, len: u64) -> Option<Range<u64>> {
-        let _ = len;
-        None
+impl From<Views> for Stored {
+    fn from(views: Views) -> Self {
+        Self { version: VERSION, views: views.seen }
     }
 }
 
-impl From<Range<u64>> for Ranges {
-    fn from(range: Range<u64>) -> Self {
-        let mut ranges = Self::new();
-        ranges.insert(range);
-        ranges
+impl TryFrom<Stored> for Views {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        if stored.version != VERSION {
+            return Err(format!(
+                "views of version {} are not known; this is version {VERSION}",
+                stored.version
+            ));
+        }
+        Ok(Self { seen: stored.views, ..Self::default() })
     }
 }
 
@@ -145,8 +162,15 @@ impl Views {
     /// Returns what was seen of `path`.
     #[must_use]
     pub fn seen(&self, path: &TargetPath) -> Seen {
-        let _ = path;
-        Seen::Nothing
+        match self.seen.get(path) {
+            None => Seen::Nothing,
+            Some(View::Link { text }) => Seen::Link { text: text.clone() },
+            Some(View::Vouched { digest }) => Seen::Whole { digest: *digest, shape: Fact::Unknown },
+            Some(View::File { digest, len, covered, shape }) => match covered.first_gap(*len) {
+                Some(missing) => Seen::Part { digest: *digest, missing, shape: *shape },
+                None => Seen::Whole { digest: *digest, shape: *shape },
+            },
+        }
     }
 
     /// Returns the view of `path`.
@@ -171,29 +195,51 @@ impl Views {
     /// Nothing is recorded where a commit of this actor on that path (or one that moved it) finished since the
     /// read began: what was read may be older than what was written.
     pub fn record(&mut self, path: &TargetPath, began: Ticket, delivered: Delivered) {
-        let _ = (path, began, delivered);
+        if self.is_late(path, began) {
+            return;
+        }
+        let Delivered { digest, len, ranges, mut shape } = delivered;
+        let mut covered = ranges.within(&(0..len));
+        match self.seen.get(path) {
+            Some(View::File { digest: old, covered: before, shape: known, .. }) if *old == digest => {
+                covered.union(before);
+                if shape == Fact::Unknown {
+                    shape = *known;
+                }
+            }
+            Some(View::Vouched { digest: old }) if *old == digest => covered = Ranges::from(0..len),
+            _ => {}
+        }
+        self.seen.insert(path.clone(), View::File { digest, len, covered, shape });
     }
 
     /// Records the text of a link, under the same condition.
     pub fn record_link(&mut self, path: &TargetPath, began: Ticket, text: String) {
-        let _ = (path, began, text);
+        if !self.is_late(path, began) {
+            self.seen.insert(path.clone(), View::Link { text });
+        }
     }
 
     /// Records a delivered absence, under the same condition: the view is dropped, so that the next write is a
     /// creation.
     pub fn record_absent(&mut self, path: &TargetPath, began: Ticket) {
-        let _ = (path, began);
+        if !self.is_late(path, began) {
+            self.seen.remove(path);
+        }
     }
 
     /// Records the actor's own whole-file write: a full view.
     pub fn wrote(&mut self, path: &TargetPath, digest: Digest, len: u64, shape: TextShape) {
-        let _ = (path, digest, len, shape);
+        self.finish_commit([path]);
+        let view = View::File { digest, len, covered: Ranges::from(0..len), shape: Fact::Known(shape) };
+        self.seen.insert(path.clone(), view);
     }
 
     /// Records the actor's own edit of `base`.
     ///
     /// Ranges outside the splices (sorted, disjoint, in offsets of the base) stay covered only if `base` was the
     /// digest already seen: else an edit would launder bytes that were never read. New bytes are covered.
+    /// Splices that do not lead from the base to `len` bytes cover nothing.
     pub fn edited(
         &mut self,
         path: &TargetPath,
@@ -203,26 +249,102 @@ impl Views {
         len: u64,
         shape: TextShape,
     ) {
-        let _ = (path, base, splices, digest, len, shape);
+        self.finish_commit([path]);
+        let nothing = Ranges::new();
+        let everything = Ranges::from(0..u64::MAX);
+        let (before, base_len) = match self.seen.get(path) {
+            Some(View::File { digest, len, covered, .. }) if *digest == base => (covered, Some(*len)),
+            Some(View::Vouched { digest }) if *digest == base => (&everything, None),
+            _ => (&nothing, None),
+        };
+        let covered = carried(before, base_len, splices, len).unwrap_or_default();
+        self.seen.insert(path.clone(), View::File { digest, len, covered, shape: Fact::Known(shape) });
     }
 
     /// Records the actor's own removal.
     pub fn removed(&mut self, path: &TargetPath) {
-        let _ = path;
+        self.finish_commit([path]);
+        self.seen.remove(path);
     }
 
     /// Records the actor's own move: the view goes along if it is of the version that was moved.
+    ///
+    /// `digest` is that of a regular file; a link that was moved has none.
     pub fn moved(&mut self, from: &TargetPath, to: &TargetPath, digest: Option<Digest>) {
-        let _ = (from, to, digest);
+        self.finish_commit([from, to]);
+        self.seen.remove(to);
+        let Some(view) = self.seen.remove(from) else { return };
+        let of_this_version = match &view {
+            View::File { digest: seen, .. } | View::Vouched { digest: seen } => Some(*seen) == digest,
+            View::Link { .. } => digest.is_none(),
+        };
+        if of_this_version {
+            self.seen.insert(to.clone(), view);
+        }
     }
 
     /// Records a version that the host vouches for: the actor's principal has seen all of it elsewhere.
     pub fn vouch(&mut self, path: &TargetPath, digest: Digest) {
-        let _ = (path, digest);
+        match self.seen.get_mut(path) {
+            Some(View::File { digest: seen, len, covered, .. }) if *seen == digest => {
+                *covered = Ranges::from(0..*len);
+            }
+            _ => {
+                self.seen.insert(path.clone(), View::Vouched { digest });
+            }
+        }
     }
 
     /// Forgets what was seen of `path`, as when a host cut the result out of the conversation.
     pub fn forget(&mut self, path: &TargetPath) {
-        let _ = path;
+        self.seen.remove(path);
+    }
+
+    fn finish_commit<const N: usize>(&mut self, paths: [&TargetPath; N]) {
+        self.commits += 1;
+        for path in paths {
+            self.committed.insert(path.clone(), self.commits);
+        }
+    }
+
+    /// Tells whether a commit on `path` finished after the read began.
+    fn is_late(&self, path: &TargetPath, began: Ticket) -> bool {
+        self.committed.get(path).is_some_and(|commit| *commit > began.0)
     }
 }
+
+/// Carries covered ranges of the base over to what the splices made of it; `None` where the splices are not sorted
+/// and disjoint, or do not lead from the one length to the other.
+fn carried(before: &Ranges, base_len: Option<u64>, splices: &[Splice], len: u64) -> Option<Ranges> {
+    let mut covered = Ranges::new();
+    // How far the base and the new version are done.
+    let (mut old, mut new) = (0_u64, 0_u64);
+    for splice in splices {
+        let kept = splice.old.start.checked_sub(old)?;
+        splice.old.end.checked_sub(splice.old.start)?;
+        covered.union(&shifted(before, old..splice.old.start, new)?);
+        let start = new.checked_add(kept)?;
+        new = start.checked_add(splice.new_len)?;
+        covered.insert(start..new);
+        old = splice.old.end;
+    }
+    let end = old.checked_add(len.checked_sub(new)?)?;
+    if base_len.is_some_and(|base_len| base_len != end) {
+        return None;
+    }
+    covered.union(&shifted(before, old..end, new)?);
+    Some(covered)
+}
+
+/// Returns the part of `ranges` in `window`, moved so that the window begins at `start`.
+fn shifted(ranges: &Ranges, window: Range<u64>, start: u64) -> Option<Ranges> {
+    let mut moved = Ranges::new();
+    for range in ranges.within(&window).iter() {
+        let first = start.checked_add(range.start - window.start)?;
+        moved.insert(first..first.checked_add(range.end - range.start)?);
+    }
+    Some(moved)
+}
+
+#[cfg(test)]
+mod tests;
