@@ -46,8 +46,43 @@ pub struct TextShape {
     pub class: ContentClass,
     /// The line endings; of UTF-16 those of the decoded text, of binary content `None`.
     pub eol: Eol,
-    /// Whether it begins with a byte-order mark (UTF-8 or UTF-16); of binary content `false`.
-    pub bom: bool,
+    /// The byte-order mark that it begins with; of binary content `None`.
+    pub bom: Bom,
+}
+
+/// A byte-order mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Bom {
+    /// None.
+    None,
+    /// That of UTF-8, `EF BB BF`.
+    Utf8,
+    /// That of little-endian UTF-16, `FF FE`.
+    Utf16Le,
+    /// That of big-endian UTF-16, `FE FF`.
+    Utf16Be,
+}
+
+impl Bom {
+    /// The length of a UTF-16 mark in bytes.
+    pub const LEN_UTF16: u64 = 2;
+
+    /// Tells whether there is a mark.
+    #[must_use]
+    pub const fn is_some(self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    fn of(bytes: &[u8]) -> Self {
+        match bytes {
+            [0xEF, 0xBB, 0xBF, ..] => Self::Utf8,
+            [0xFF, 0xFE, ..] => Self::Utf16Le,
+            [0xFE, 0xFF, ..] => Self::Utf16Be,
+            _ => Self::None,
+        }
+    }
 }
 
 const UTF8_BOM: &[u8] = &[0xEF, 0xBB, 0xBF];
@@ -59,10 +94,10 @@ const UTF16_BE_BOM: &[u8] = &[0xFE, 0xFF];
 /// # Examples
 ///
 /// ```
-/// use guard_policy::{ContentClass, Eol, classify};
+/// use guard_policy::{Bom, ContentClass, Eol, classify};
 ///
 /// let shape = classify(b"\xEF\xBB\xBFone\r\ntwo\r\n");
-/// assert_eq!((shape.class, shape.eol, shape.bom), (ContentClass::Text, Eol::Crlf, true));
+/// assert_eq!((shape.class, shape.eol, shape.bom), (ContentClass::Text, Eol::Crlf, Bom::Utf8));
 /// assert_eq!(classify(b"caf\xE9").class, ContentClass::Bytes);
 /// assert_eq!(classify(b"SQLite format 3\0").class, ContentClass::Binary);
 /// ```
@@ -89,10 +124,10 @@ enum Cut {
 
 fn judge(bytes: &[u8], cut: Cut) -> TextShape {
     if let Some(eol) = utf16_eol(bytes, cut) {
-        return TextShape { class: ContentClass::Utf16, eol, bom: true };
+        return TextShape { class: ContentClass::Utf16, eol, bom: Bom::of(bytes) };
     }
     if memchr(0, bytes).is_some() {
-        return TextShape { class: ContentClass::Binary, eol: Eol::None, bom: false };
+        return TextShape { class: ContentClass::Binary, eol: Eol::None, bom: Bom::None };
     }
     let class = match std::str::from_utf8(bytes) {
         Ok(_) => ContentClass::Text,
@@ -100,7 +135,9 @@ fn judge(bytes: &[u8], cut: Cut) -> TextShape {
         Err(error) if cut == Cut::AtEnd && error.error_len().is_none() => ContentClass::Text,
         Err(_) => ContentClass::Bytes,
     };
-    TextShape { class, eol: eol_of(bytes), bom: bytes.starts_with(UTF8_BOM) }
+    // In a legacy encoding the bytes FF FE are two characters, and no mark.
+    let bom = if bytes.starts_with(UTF8_BOM) { Bom::Utf8 } else { Bom::None };
+    TextShape { class, eol: eol_of(bytes), bom }
 }
 
 fn eol_of(bytes: &[u8]) -> Eol {
@@ -256,7 +293,8 @@ mod tests {
             (b"a\0b\0", Binary, Eol::None, false),
         ];
         for (bytes, class, eol, bom) in cases {
-            let expected = TextShape { class: *class, eol: *eol, bom: *bom };
+            let bom = if *bom { Bom::of(bytes) } else { Bom::None };
+            let expected = TextShape { class: *class, eol: *eol, bom };
             assert_eq!(classify(bytes), expected, "{}", bytes.escape_ascii());
         }
     }
@@ -292,8 +330,9 @@ mod tests {
 
     #[test]
     fn a_display_of_a_file_is_recognised_and_a_table_is_not() {
-        let display =
-            |from: u64| (from..from + 4).map(|n| format!("{n:>6}\tlet x = {n};")).collect::<Vec<_>>().join("\n");\n")).collect() };
+        let display = |from: u64| {
+            (from..from + 4).map(|n| format!("{n:>6}\tlet x = {n};\n")).collect::<String>()
+        };
         for (text, echo) in [
             (display(1).as_str(), true),
             (&display(98), true),

@@ -29,7 +29,7 @@ mod wording;
 
 pub use call::{Act, ApproverSet, Call, Expect, Facts, NewText, Rights, Tool};
 pub use code::Code;
-pub use content::{ContentClass, Eol, TextShape, classify, classify_sample, is_tool_echo};
+pub use content::{Bom, ContentClass, Eol, TextShape, classify, classify_sample, is_tool_echo};
 pub use decide::{Approval, Verdict, decide, judge_delivered};
 pub use digest::{Digest, Hasher, ParseDigestError};
 pub use fact::Fact;
