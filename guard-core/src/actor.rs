@@ -1,0 +1,217 @@
+//! Whoever calls the tools, and the record of what it has seen.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use guard_policy::{Access, Digest, Rights, Tool, Views};
+use serde_json::Value;
+
+use crate::guard::GuardState;
+use crate::request::Request;
+use crate::tool::{self, Reply};
+use crate::{
+    DeleteFile, DirListing, Done, EditFile, Explanation, Failure, ListDir, MakeDir, MoveFile, ReadFile,
+    ReadResult, StatPaths, StatResult, WriteFile,
+};
+
+/// One agent, sub-agent or host that calls tools: its views, its rights.
+///
+/// It is not `Clone`: what one actor has seen never licenses another.
+pub struct Actor {
+    state: Arc<ActorState>,
+}
+
+/// An actor's record, shared with its commits that are under way.
+pub(crate) struct ActorState {
+    pub(crate) guard: Arc<GuardState>,
+    pub(crate) name: String,
+    pub(crate) rights: Rights,
+    views: Mutex<Views>,
+}
+
+impl ActorState {
+    /// Returns the views. A panic while they were held cannot have left them half-changed in a way that allows more:
+    /// a view is put in place in one step.
+    pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Actor {
+    pub(crate) fn new(guard: Arc<GuardState>, name: String, rights: Rights) -> Self {
+        Self { state: Arc::new(ActorState { guard, name, rights, views: Mutex::default() }) }
+    }
+
+    /// Returns the actor's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.state.name
+    }
+
+    /// Returns the actor's rights.
+    #[must_use]
+    pub fn rights(&self) -> &Rights {
+        &self.state.rights
+    }
+
+    /// Makes a child: it has seen nothing, and has no more rights than this actor.
+    pub fn child(&self, name: impl Into<String>) -> Self {
+        self.child_with(name, &Rights::default())
+    }
+
+    /// Makes a child that has the rights that both this actor and `rights` have.
+    pub fn child_with(&self, name: impl Into<String>, rights: &Rights) -> Self {
+        let own = &self.state.rights;
+        let access = match (own.access, rights.access) {
+            (Access::ReadWrite, Access::ReadWrite) => Access::ReadWrite,
+            _ => Access::ReadOnly,
+        };
+        let disabled: BTreeSet<Tool> = own.disabled.union(&rights.disabled).copied().collect();
+        Self::new(Arc::clone(&self.state.guard), name.into(), Rights { access, disabled })
+    }
+
+    /// Forgets what this actor has seen of `path`, as when a host cuts or compacts a result out of the conversation.
+    ///
+    /// # Errors
+    ///
+    /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
+    pub async fn forget(&self, path: &str) -> Result<(), Failure> {
+        let paths = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path).await?;
+        let mut views = self.state.views();
+        paths.iter().for_each(|path| views.forget(path));
+        Ok(())
+    }
+
+    /// Records that the actor's principal has seen all of version `digest` of `path` elsewhere.
+    ///
+    /// # Security
+    ///
+    /// The host vouches for it: a model cannot call this. It licenses an overwrite of exactly that version.
+    ///
+    /// # Errors
+    ///
+    /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
+    pub async fn vouch(&self, path: &str, digest: Digest) -> Result<(), Failure> {
+        let [_, resolved] = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path).await?;
+        self.state.views().vouch(&resolved, digest);
+        Ok(())
+    }
+
+    /// Returns a copy of what this actor has seen, by resolved path.
+    #[must_use]
+    pub fn views(&self) -> Views {
+        self.state.views().clone()
+    }
+
+    /// Returns what the policy says of `path` for every act, and why.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] where the path cannot be located or the target cannot be asked.
+    pub async fn explain(&self, path: &str) -> Result<Explanation, Failure> {
+        tool::explain::explain(self.request(Tool::Stat, vec![path.to_owned()]), path).await
+    }
+
+    /// Reads a file, by lines or by bytes. What is delivered is recorded as seen.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal. A directory, device or binary file is no failure but a typed result.
+    pub async fn read_file(&self, args: ReadFile) -> Result<ReadResult, Failure> {
+        let request = self.request(Tool::ReadFile, vec![args.path.clone()]);
+        request.audited(|request| tool::read::read_file(request, args)).await
+    }
+
+    /// Writes a whole file: over the version that this actor has seen, or where nothing is.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn write_file(&self, args: WriteFile) -> Result<Done, Failure> {
+        self.write_bytes(tool::write::WriteBytes::of_text(args)).await
+    }
+
+    /// Writes a whole file of any bytes: [`Actor::write_file`] for hosts whose content is no text.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn write_raw(&self, args: WriteFile, content: Vec<u8>) -> Result<Done, Failure> {
+        self.write_bytes(tool::write::WriteBytes::new(args, content)).await
+    }
+
+    async fn write_bytes(&self, write: tool::write::WriteBytes) -> Result<Done, Failure> {
+        let request = self.request(Tool::WriteFile, vec![write.path.clone()]);
+        request.audited(|request| tool::write::write_file(request, write)).await
+    }
+
+    /// Replaces texts in a file: every edit, or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn edit_file(&self, args: EditFile) -> Result<Done, Failure> {
+        let request = self.request(Tool::EditFile, vec![args.path.clone()]);
+        request.audited(|request| tool::edit::edit_file(request, args)).await
+    }
+
+    /// Deletes a file or a link that this actor has seen.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn delete_file(&self, args: DeleteFile) -> Result<Done, Failure> {
+        let request = self.request(Tool::DeleteFile, vec![args.path.clone()]);
+        request.audited(|request| tool::delete::delete_file(request, args)).await
+    }
+
+    /// Moves a file or a link to a free name.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn move_file(&self, args: MoveFile) -> Result<Done, Failure> {
+        let request = self.request(Tool::MoveFile, vec![args.from.clone(), args.to.clone()]);
+        request.audited(|request| tool::move_file::move_file(request, args)).await
+    }
+
+    /// Makes a directory, and its parents.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn make_dir(&self, args: MakeDir) -> Result<Done, Failure> {
+        let request = self.request(Tool::MakeDir, vec![args.path.clone()]);
+        request.audited(|request| tool::make_dir::make_dir(request, args)).await
+    }
+
+    /// Lists a directory.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn list_dir(&self, args: ListDir) -> Result<DirListing, Failure> {
+        let request = self.request(Tool::ListDir, args.path.iter().cloned().collect());
+        request.audited(|request| tool::list::list_dir(request, args)).await
+    }
+
+    /// Tells what is at one path or at several. A digest that is delivered counts as having seen the file for a
+    /// deletion.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn stat(&self, args: StatPaths) -> Result<StatResult, Failure> {
+        let request = self.request(Tool::Stat, args.path.iter().chain(&args.paths).cloned().collect());
+        request.audited(|request| tool::stat::stat(request, args)).await
+    }
+
+    /// Calls a tool by name with JSON arguments, as a model does; it meets the same views as a direct call.
+    pub async fn call(&self, name: &str, arguments: Value) -> Reply {
+        tool::reply::call(self, name, arguments).await
+    }
+
+    fn request(&self, tool: Tool, paths: Vec<String>) -> Request {
+        Request::new(Arc::clone(&self.state), tool, paths)
+    }
+}

@@ -1,0 +1,121 @@
+//! A file under edit: pieces of the old text and new ones between them.
+
+use std::ops::Range;
+
+use guard_policy::Splice;
+
+/// The old text cut into kept ranges, with new texts between them.
+pub(crate) struct Pieces<'a, M> {
+    base: &'a [u8],
+    pieces: Vec<Piece>,
+    places: usize,
+    measure: M,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Kept(Range<usize>),
+    New(Vec<u8>),
+}
+
+/// The result of the edits.
+pub(crate) struct Edited {
+    /// All bytes, as UTF-8 (or the file's raw bytes).
+    pub(crate) bytes: Vec<u8>,
+    /// What was replaced, in offsets of the file as it is stored.
+    pub(crate) splices: Vec<Splice>,
+    /// How many places were replaced.
+    pub(crate) places: usize,
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        match self {
+            Self::Kept(range) => range.len(),
+            Self::New(bytes) => bytes.len(),
+        }
+    }
+
+    /// Cuts the piece into what is before and what is from `at`, relative to its start.
+    fn cut(self, at: usize) -> (Self, Self) {
+        match self {
+            Self::Kept(range) => {
+                let middle = range.start + at;
+                (Self::Kept(range.start..middle), Self::Kept(middle..range.end))
+            }
+            Self::New(mut bytes) => {
+                let rest = bytes.split_off(at);
+                (Self::New(bytes), Self::New(rest))
+            }
+        }
+    }
+}
+
+impl<'a, M: Fn(&[u8]) -> u64> Pieces<'a, M> {
+    pub(crate) fn new(base: &'a [u8], measure: M) -> Self {
+        Self { base, pieces: vec![Piece::Kept(0..base.len())], places: 0, measure }
+    }
+
+    /// Returns the text as it is now.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.pieces.iter().map(Piece::len).sum());
+        for piece in &self.pieces {
+            bytes.extend_from_slice(match piece {
+                Piece::Kept(range) => &self.base[range.clone()],
+                Piece::New(new) => new,
+            });
+        }
+        bytes
+    }
+
+    /// Replaces a range of the text as it is now.
+    pub(crate) fn replace(&mut self, range: Range<usize>, new: Vec<u8>) {
+        let first = self.boundary(range.start);
+        let end = self.boundary(range.end);
+        self.pieces.splice(first..end, [Piece::New(new)]);
+        self.places += 1;
+    }
+
+    /// Makes the offset a boundary between pieces and returns the index of the piece that starts there.
+    fn boundary(&mut self, at: usize) -> usize {
+        let mut start = 0;
+        for index in 0..self.pieces.len() {
+            if start == at {
+                return index;
+            }
+            let len = self.pieces[index].len();
+            if at < start + len {
+                let (before, rest) = self.pieces[index].clone().cut(at - start);
+                self.pieces.splice(index..=index, [before, rest]);
+                return index + 1;
+            }
+            start += len;
+        }
+        self.pieces.len()
+    }
+
+    /// Ends the edits. `lead` is the number of stored bytes before the text (a UTF-16 BOM).
+    pub(crate) fn finish(self, lead: u64) -> Edited {
+        let measured = |range: Range<usize>| (self.measure)(&self.base[range]);
+        let mut splices: Vec<Splice> = Vec::new();
+        // Where the last kept piece ended, in the old text and as it is stored.
+        let (mut end, mut stored) = (0, lead);
+        let mut new_len = 0;
+        let last = Piece::Kept(self.base.len()..self.base.len());
+        for piece in self.pieces.iter().chain([&last]) {
+            match piece {
+                Piece::New(new) => new_len += (self.measure)(new),
+                Piece::Kept(range) => {
+                    let start = stored + measured(end..range.start);
+                    if new_len > 0 || start > stored {
+                        splices.push(Splice { old: stored..start, new_len });
+                    }
+                    new_len = 0;
+                    stored = start + measured(range.clone());
+                    end = range.end;
+                }
+            }
+        }
+        Edited { bytes: self.bytes(), splices, places: self.places }
+    }
+}

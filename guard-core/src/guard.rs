@@ -1,0 +1,159 @@
+//! One target and one policy.
+
+use std::sync::Arc;
+
+use guard_policy::{Access, Fact, Policy, Rights, RootEntry, Roots, TargetPath};
+
+use crate::port::{AuditSink, FileOps, OpError, RootSpec};
+use crate::{Actor, Approver};
+
+/// A guarded target: one [`FileOps`], one [`Policy`], the roots that were opened.
+///
+/// It is cheap to clone; what was seen belongs to the [`Actor`]s.
+#[derive(Clone)]
+pub struct Guard {
+    state: Arc<GuardState>,
+}
+
+/// What all actors of a guard share.
+pub(crate) struct GuardState {
+    pub(crate) ops: Arc<dyn FileOps>,
+    pub(crate) policy: Policy,
+    pub(crate) roots: Roots,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) audit: Option<Arc<dyn AuditSink>>,
+}
+
+/// A guard that could not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// No root was given; the first root is the base of relative paths.
+    #[error("a guard needs a root")]
+    NoRoot,
+    /// A root could not be opened.
+    #[error("the root {path} cannot be opened: {error}")]
+    Root {
+        /// The root as it was given.
+        path: TargetPath,
+        /// Why.
+        error: OpError,
+    },
+}
+
+/// Collects what a guard is made of.
+pub struct GuardBuilder {
+    ops: Arc<dyn FileOps>,
+    policy: Policy,
+    roots: Vec<(TargetPath, Access)>,
+    approver: Option<Arc<dyn Approver>>,
+    audit: Option<Arc<dyn AuditSink>>,
+}
+
+impl GuardBuilder {
+    /// Sets the policy; the default has every rule on.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Adds a root; the first is the base of relative paths, and the most specific one that holds a path says what
+    /// may be done there.
+    #[must_use]
+    pub fn root(mut self, path: TargetPath, access: Access) -> Self {
+        self.roots.push((path, access));
+        self
+    }
+
+    /// Sets who is asked before a change is made.
+    #[must_use]
+    pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// Sets who takes the audit records.
+    #[must_use]
+    pub fn audit(mut self, audit: Arc<dyn AuditSink>) -> Self {
+        self.audit = Some(audit);
+        self
+    }
+
+    /// Opens the roots on the target.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`] where there is no root, or one is no directory on the target.
+    pub async fn open(mut self) -> Result<Guard, OpenError> {
+        if self.roots.is_empty() {
+            return Err(OpenError::NoRoot);
+        }
+        if !self.policy.restrict {
+            // Without containment the whole target is a root; the receipts say so.
+            self.roots.push((TargetPath::root(), Access::ReadWrite));
+        }
+        let mut entries = Vec::with_capacity(self.roots.len());
+        for (path, access) in self.roots {
+            let root = self
+                .ops
+                .open_root(&RootSpec { path: path.clone() })
+                .await
+                .map_err(|error| OpenError::Root { path: path.clone(), error })?;
+            let aliases = if root.path == path { Vec::new() } else { vec![path] };
+            entries.push(RootEntry { id: root.id, physical: root.path, aliases, access });
+        }
+        let roots = Roots::new(entries);
+        Ok(Guard {
+            state: Arc::new(GuardState {
+                ops: self.ops,
+                policy: self.policy,
+                roots,
+                approver: self.approver,
+                audit: self.audit,
+            }),
+        })
+    }
+}
+
+impl Guard {
+    /// Starts a guard of `ops`.
+    pub fn builder(ops: Arc<dyn FileOps>) -> GuardBuilder {
+        GuardBuilder { ops, policy: Policy::default(), roots: Vec::new(), approver: None, audit: None }
+    }
+
+    /// Makes an actor that has seen nothing and may do all that the policy allows.
+    pub fn actor(&self, name: impl Into<String>) -> Actor {
+        self.actor_with(name, Rights::default())
+    }
+
+    /// Makes an actor that has seen nothing, with less than all rights.
+    pub fn actor_with(&self, name: impl Into<String>, rights: Rights) -> Actor {
+        Actor::new(Arc::clone(&self.state), name.into(), rights)
+    }
+
+    /// Returns the roots that were opened.
+    #[must_use]
+    pub fn roots(&self) -> &Roots {
+        &self.state.roots
+    }
+
+    /// Returns the policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.state.policy
+    }
+
+    /// Returns the target.
+    #[must_use]
+    pub fn target(&self) -> &dyn FileOps {
+        &*self.state.ops
+    }
+}
+
+impl GuardState {
+    /// Returns the target's home directory, which the target itself reported.
+    pub(crate) fn home(&self) -> Fact<Option<&TargetPath>> {
+        Fact::Known(self.ops.capabilities().home.as_ref())
+    }
+}

@@ -1,0 +1,160 @@
+//! What surely happened, and what would.
+
+use guard_policy::{Digest, Precondition, TargetPath, Tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::port::{Kept, Publish, TargetId};
+
+/// The version of the serialised receipt.
+pub(crate) const VERSION: u32 = 1;
+
+/// What a mutating call did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// It changed the target (or found it as intended).
+    Committed(Receipt),
+    /// It was a dry run: this is what it would do.
+    Planned(Plan),
+}
+
+impl Done {
+    /// Returns the receipt of a call that was no dry run.
+    #[must_use]
+    pub fn receipt(self) -> Option<Receipt> {
+        match self {
+            Self::Committed(receipt) => Some(receipt),
+            Self::Planned(_) => None,
+        }
+    }
+
+    /// Returns the plan of a dry run.
+    #[must_use]
+    pub fn plan(self) -> Option<Plan> {
+        match self {
+            Self::Planned(plan) => Some(plan),
+            Self::Committed(_) => None,
+        }
+    }
+}
+
+/// What surely happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Receipt {
+    /// The receipt's version.
+    pub version: u32,
+    /// Where.
+    pub target: TargetId,
+    /// By which tool.
+    pub tool: Tool,
+    /// Whether anything was changed; `false` where the target was as intended already.
+    pub changed: bool,
+    /// Whether the bytes written are the bytes given.
+    pub exact: bool,
+    /// One for each path.
+    pub changes: Vec<ChangeReceipt>,
+    /// Requests to the target that the call took.
+    pub round_trips: u32,
+    /// Set where the policy does not hold locations to the roots.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unrestricted: bool,
+}
+
+/// What surely happened at one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ChangeReceipt {
+    /// The path as it was requested.
+    pub path: String,
+    /// Where it is on the target.
+    pub resolved: TargetPath,
+    /// Where it was moved to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<TargetPath>,
+    /// What the target enforced.
+    pub precondition: Precondition,
+    /// The digest of what was there, where it was a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// The digest of what is there now (at `moved_to`, for a move), where it is a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
+    /// The length in bytes of what is there now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The digest of the content that was given, where it is not the digest of what was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<Digest>,
+    /// What was done to the content that was given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conversions: Vec<Conversion>,
+    /// How it was published; left out where the target was as intended already and nothing was asked of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub publish: Option<Publish>,
+    /// Directories that were made, outermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<TargetPath>,
+    /// What was kept of the old file's metadata, and what was not.
+    pub metadata: Kept,
+    /// Names under which bytes stay on the target, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// Remarks, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What was done to the content that was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conversion {
+    /// LF became CRLF, as the version that was replaced had it.
+    LfToCrlf,
+    /// The byte-order mark of the version that was replaced was kept.
+    BomKept,
+    /// The text was encoded as UTF-16, as the version that was replaced was.
+    Utf16,
+}
+
+/// What a call would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Plan {
+    /// The plan's version.
+    pub version: u32,
+    /// Where.
+    pub target: TargetId,
+    /// By which tool.
+    pub tool: Tool,
+    /// Whether anything would change.
+    pub changed: bool,
+    /// Whether the policy demands an approval.
+    pub approval_required: bool,
+    /// One for each path.
+    pub changes: Vec<PlannedChange>,
+    /// Requests to the target that the call took.
+    pub round_trips: u32,
+}
+
+/// What would happen at one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlannedChange {
+    /// The path as it was requested.
+    pub path: String,
+    /// Where it is on the target.
+    pub resolved: TargetPath,
+    /// Where it would be moved to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<TargetPath>,
+    /// What the target would have to find.
+    pub precondition: Precondition,
+    /// The digest of what is there, where it is a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// The digest of what would be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
+    /// A unified diff, where both sides are text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// What is done, in words.
+    pub summary: String,
+}

@@ -1,0 +1,6 @@
+//! Bytes as text: pages of lines, UTF-16, diffs.
+
+pub(crate) mod diff;
+pub(crate) mod escape;
+pub(crate) mod lines;
+pub(crate) mod utf16;

@@ -1,0 +1,17 @@
+//! `make_dir`: a directory, and its parents.
+
+use guard_policy::Act;
+
+use super::mutate::{Intended, Intent, Item, Looking, Manner, Mark, mutate};
+use crate::port::Last;
+use crate::request::{Asked, Dangers, Request};
+use crate::{Done, Failure, MakeDir};
+
+pub(crate) async fn make_dir(mut request: Request, args: MakeDir) -> Result<Done, Failure> {
+    let site = request.locate(&args.path, Last::Itself).await?;
+    let manner = Manner { looking: Looking::WhereNeeded, dry_run: args.dry_run, dangers: Dangers::default() };
+    let plan = |_: &Request, _: &[Item]| {
+        Ok(vec![Intent::new(0, Intended::MakeDir, Mark::Nothing, "make the directory")])
+    };
+    mutate(request, vec![Item::new(site, Asked::plain(Act::MakeDir))], manner, plan).await
+}

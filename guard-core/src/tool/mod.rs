@@ -1,0 +1,15 @@
+//! The tools: what each makes of its arguments, and the one way in which they change a target.
+
+pub(crate) mod delete;
+pub(crate) mod edit;
+pub(crate) mod explain;
+pub(crate) mod list;
+pub(crate) mod make_dir;
+pub(crate) mod move_file;
+pub(crate) mod mutate;
+pub(crate) mod read;
+pub(crate) mod reply;
+pub(crate) mod stat;
+pub(crate) mod write;
+
+pub(crate) use reply::Reply;

@@ -1,0 +1,571 @@
+//! The one way in which tools change a target: decide, look where that is needed, plan, ask, commit, and decide
+//! once more on what the target found.
+
+use std::sync::Arc;
+
+use guard_policy::{
+    Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TextShape, classify,
+};
+
+use crate::actor::ActorState;
+use crate::locks::Locked;
+use crate::port::{
+    Applied, Body, Change, CommitError, CommitFailure, Committed, Content, Contents, Effect, Kept, Mode,
+    Parents,
+};
+use crate::receipt::VERSION;
+use crate::refuse::{commit_error, op_error, with_fates};
+use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site, audit};
+use crate::{ChangeReceipt, Conversion, Done, Failure, Outcome, PlannedChange, Receipt};
+
+/// How often an edit that lost its compare-and-swap is planned anew.
+const REPLANS: u32 = 3;
+
+/// One path of a mutating call.
+pub(crate) struct Item {
+    pub(crate) site: Site,
+    pub(crate) asked: Asked,
+    /// What is known of what is there.
+    pub(crate) look: Option<Look>,
+    allowed: Option<Allowed>,
+}
+
+impl Item {
+    pub(crate) fn new(site: Site, asked: Asked) -> Self {
+        Self { site, asked, look: None, allowed: None }
+    }
+
+    /// Returns what the target has to find; the policy has named it once a plan is made.
+    pub(crate) fn precondition(&self) -> Precondition {
+        let named = self.allowed.as_ref().and_then(|allowed| allowed.precondition.clone());
+        // Every mutating act that is allowed has a precondition. If the policy named none, absence is the one that
+        // destroys nothing.
+        named.unwrap_or(Precondition::Absent)
+    }
+
+    /// Returns the content that was read, where the file is regular and within the limit.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        self.look.as_ref().and_then(|look| look.bytes.as_deref())
+    }
+
+    fn known(&self) -> Known<'_> {
+        match &self.look {
+            Some(look) => Known { state: Fact::Known(&look.state), class: look.class() },
+            None => Known::NOTHING,
+        }
+    }
+}
+
+/// What was found at a path.
+pub(crate) struct Look {
+    pub(crate) state: FileState,
+    pub(crate) shape: Fact<TextShape>,
+    bytes: Option<Vec<u8>>,
+    /// Whether it was read for this plan, or is what a failed commit reported.
+    read: bool,
+}
+
+impl Look {
+    fn class(&self) -> Fact<guard_policy::ContentClass> {
+        match self.shape {
+            Fact::Known(shape) => Fact::Known(shape.class),
+            Fact::Unknown => Fact::Unknown,
+        }
+    }
+
+    fn of(contents: Contents) -> Self {
+        let state = contents.found.state;
+        match contents.body {
+            Body::Bytes { bytes, .. } => {
+                Self { state, shape: Fact::Known(classify(&bytes)), bytes: Some(bytes), read: true }
+            }
+            Body::NotRegular | Body::TooLarge => {
+                Self { state, shape: Fact::Unknown, bytes: None, read: true }
+            }
+        }
+    }
+}
+
+/// When a call looks before it commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Looking {
+    /// Only where the policy, an approver or a dry run needs it: the precondition does the probe's work.
+    WhereNeeded,
+    /// Always: the new content is made from the old.
+    Always,
+}
+
+/// How a call is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    pub(crate) looking: Looking,
+    pub(crate) dry_run: bool,
+    pub(crate) dangers: Dangers,
+}
+
+/// What a tool would do at one of its paths.
+pub(crate) struct Intent {
+    /// Which path, as an index into the items.
+    pub(crate) item: usize,
+    pub(crate) effect: Intended,
+    pub(crate) mark: Mark,
+    /// The digest of the content that the caller gave, where it was converted.
+    pub(crate) given: Option<Digest>,
+    pub(crate) conversions: Vec<Conversion>,
+    pub(crate) notes: Vec<String>,
+    pub(crate) diff: Option<String>,
+    pub(crate) summary: String,
+}
+
+impl Intent {
+    pub(crate) fn new(item: usize, effect: Intended, mark: Mark, summary: impl Into<String>) -> Self {
+        Self {
+            item,
+            effect,
+            mark,
+            given: None,
+            conversions: Vec::new(),
+            notes: Vec::new(),
+            diff: None,
+            summary: summary.into(),
+        }
+    }
+}
+
+/// An effect, before it has a place.
+pub(crate) enum Intended {
+    Put { content: Content, mode: Mode },
+    Remove,
+    MoveTo { item: usize },
+    MakeDir,
+}
+
+/// What a commit means for the actor's views.
+#[derive(Debug, Clone)]
+pub(crate) enum Mark {
+    Wrote(TextShape),
+    Edited { base: Digest, splices: Vec<Splice>, shape: TextShape },
+    Removed,
+    Moved,
+    Nothing,
+}
+
+/// Makes a mutating call.
+///
+/// `plan` gets the items with what is known of them and says what to do; it may be called again when the target had
+/// moved on.
+pub(crate) async fn mutate(
+    mut request: Request,
+    mut items: Vec<Item>,
+    manner: Manner,
+    plan: impl Fn(&Request, &[Item]) -> Result<Vec<Intent>, Failure> + Send + Sync,
+) -> Result<Done, Failure> {
+    let asks = request.guard().approver.is_some();
+    let shows = asks || manner.dry_run;
+    let mut lost = 0;
+    loop {
+        let mut locked = None;
+        if !shows {
+            locked = Some(lock(&request, &items).await);
+        }
+        let looks = manner.looking == Looking::Always || shows;
+        if decide(&mut request, &mut items, looks).await? == Settled::Moved {
+            continue;
+        }
+        let intents = plan(&request, &items)?;
+        let planned: Vec<PlannedChange> = intents.iter().map(|intent| planned(intent, &items)).collect();
+        let changed = !intents.iter().all(|intent| as_intended(intent, &items[intent.item]));
+        let approval = approval(&items);
+        if manner.dry_run {
+            note_shown(&request, &items);
+            return Ok(Done::Planned(request.plan(changed, approval, planned)));
+        }
+        if !changed {
+            return Ok(Done::Committed(unchanged(&request, &intents, &items)));
+        }
+        request.approve(&planned, approval).await?;
+        let locked = match locked {
+            Some(locked) => locked,
+            None => lock(&request, &items).await,
+        };
+        let error = match commit(&mut request, &items, intents, manner.dangers, locked).await {
+            Ok(receipt) => return Ok(Done::Committed(receipt)),
+            Err((error, intents)) => {
+                if let Some(receipt) = found_as_intended(&request, &error, &intents, &mut items) {
+                    return Ok(Done::Committed(receipt));
+                }
+                error
+            }
+        };
+        lost += 1;
+        go_on(&request, &mut items, &error, &GoOn { approved: asks, looking: manner.looking, lost })?;
+    }
+}
+
+async fn lock(request: &Request, items: &[Item]) -> Locked {
+    let sites: Vec<&Site> = items.iter().map(|item| &item.site).collect();
+    request.lock(&sites).await
+}
+
+#[derive(PartialEq, Eq)]
+enum Settled {
+    /// Every item is allowed.
+    Here,
+    /// A path led elsewhere than its text; it has to be decided (and locked) anew.
+    Moved,
+}
+
+/// Decides on every item: first by what needs no request, then, where somebody has to look, on what is there.
+async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Result<Settled, Failure> {
+    let mut unread = Vec::new();
+    for (index, item) in items.iter_mut().enumerate() {
+        let decision = request.judge(&item.site, item.asked, item.known())?;
+        let read = item.look.as_ref().is_some_and(|look| look.read);
+        match decision {
+            Decision::Allowed(allowed) if read || !looks => item.allowed = Some(allowed),
+            _ if read => {
+                // The state is known and the class is not: there is more content than may be looked at.
+                return Err(Refusal::new(Code::TooLarge, &item.site.requested, "").into());
+            }
+            _ => unread.push(index),
+        }
+    }
+    if unread.is_empty() {
+        return Ok(Settled::Here);
+    }
+    let sites: Vec<&Site> = unread.iter().map(|index| &items[*index].site).collect();
+    let max = request.guard().policy.limits.file_bytes;
+    let contents = request.read_all(&sites, crate::port::Part::Whole { max }).await?;
+    let mut settled = Settled::Here;
+    for (index, contents) in unread.into_iter().zip(contents) {
+        let item = &mut items[index];
+        let contents = contents.map_err(|error| op_error(&item.site.requested, &error))?;
+        if contents.found.resolved != item.site.expect {
+            item.site.redirect(contents.found.resolved.clone())?;
+            settled = Settled::Moved;
+        }
+        item.look = Some(Look::of(contents));
+        if settled == Settled::Here {
+            match request.judge(&item.site, item.asked, item.known())? {
+                Decision::Allowed(allowed) => item.allowed = Some(allowed),
+                Decision::Undecided => {
+                    return Err(Refusal::new(Code::TooLarge, &item.site.requested, "").into());
+                }
+            }
+        }
+    }
+    Ok(settled)
+}
+
+fn approval(items: &[Item]) -> Approval {
+    let required =
+        items.iter().filter_map(|item| item.allowed.as_ref()).any(|a| a.approval == Approval::Required);
+    if required { Approval::Required } else { Approval::NotRequired }
+}
+
+/// Tells whether what is known to be there is what the intent would put there.
+fn as_intended(intent: &Intent, item: &Item) -> bool {
+    let Some(look) = &item.look else { return false };
+    is_intended(&intent.effect, &look.state)
+}
+
+fn is_intended(effect: &Intended, state: &FileState) -> bool {
+    match effect {
+        Intended::Put { content, .. } => state.digest() == Some(content.digest()),
+        Intended::MakeDir => *state == FileState::Directory,
+        Intended::Remove | Intended::MoveTo { .. } => false,
+    }
+}
+
+fn planned(intent: &Intent, items: &[Item]) -> PlannedChange {
+    let item = &items[intent.item];
+    PlannedChange {
+        path: item.site.requested.clone(),
+        resolved: item.site.expect.clone(),
+        moved_to: match intent.effect {
+            Intended::MoveTo { item } => Some(items[item].site.expect.clone()),
+            _ => None,
+        },
+        precondition: item.precondition(),
+        before: item.look.as_ref().and_then(|look| look.state.digest()),
+        after: match &intent.effect {
+            Intended::Put { content, .. } => Some(content.digest()),
+            _ => None,
+        },
+        diff: intent.diff.clone(),
+        summary: intent.summary.clone(),
+    }
+}
+
+/// A dry run has shown which version is there: that counts as having seen it for a deletion.
+fn note_shown(request: &Request, items: &[Item]) {
+    if !request.records() {
+        return;
+    }
+    let mut views = request.actor.views();
+    let began = views.begin();
+    for item in items {
+        if let Some(Look { state: FileState::Regular { len, digest: Some(digest), .. }, .. }) = &item.look {
+            let metadata = guard_policy::Delivered {
+                digest: *digest,
+                len: *len,
+                ranges: guard_policy::Ranges::new(),
+                shape: Fact::Unknown,
+            };
+            views.record(&item.site.expect, began, metadata);
+        }
+    }
+}
+
+/// Makes the receipt of a call that found everything as it would have made it.
+fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
+    let mut views = request.actor.views();
+    let mut changes = Vec::with_capacity(intents.len());
+    for intent in intents {
+        let item = &items[intent.item];
+        let digest = item.look.as_ref().and_then(|look| look.state.digest());
+        if let (Intended::Put { content, .. }, Mark::Wrote(shape), true) =
+            (&intent.effect, &intent.mark, request.records())
+        {
+            views.wrote(&item.site.expect, content.digest(), content.len(), *shape);
+        }
+        changes.push(ChangeReceipt {
+            path: item.site.requested.clone(),
+            resolved: item.site.expect.clone(),
+            moved_to: None,
+            precondition: item.precondition(),
+            before: digest,
+            after: digest,
+            bytes: match &intent.effect {
+                Intended::Put { content, .. } => Some(content.len()),
+                _ => None,
+            },
+            given: intent.given,
+            conversions: intent.conversions.clone(),
+            publish: None,
+            made: Vec::new(),
+            metadata: Kept::default(),
+            left: Vec::new(),
+            notes: intent.notes.clone(),
+        });
+    }
+    drop(views);
+    let receipt = receipt(&request.actor, request.tool, changes, request.trips);
+    audit_done(&request.actor, request.tool, &request.paths, &receipt);
+    receipt
+}
+
+fn receipt(actor: &ActorState, tool: guard_policy::Tool, changes: Vec<ChangeReceipt>, trips: u32) -> Receipt {
+    Receipt {
+        version: VERSION,
+        target: actor.guard.ops.target().clone(),
+        tool,
+        changed: changes.iter().any(|change| change.publish.is_some_and(|publish| publish.changed)),
+        exact: changes.iter().all(|change| change.given.is_none()),
+        changes,
+        round_trips: trips,
+        unrestricted: !actor.guard.policy.restrict,
+    }
+}
+
+fn audit_done(actor: &ActorState, tool: guard_policy::Tool, paths: &[String], receipt: &Receipt) {
+    if actor.guard.audit.is_some() {
+        // A receipt is plain data; it always has a JSON form.
+        let receipt = serde_json::to_value(receipt).ok();
+        audit(actor, tool, paths, Outcome::Done, None, receipt);
+    }
+}
+
+/// Commits the plan; on failure the plan comes back.
+async fn commit(
+    request: &mut Request,
+    items: &[Item],
+    intents: Vec<Intent>,
+    dangers: Dangers,
+    locked: Locked,
+) -> Result<Receipt, (CommitError, Vec<Intent>)> {
+    let mut batch = request.batch(dangers);
+    batch.changes = intents.iter().map(|intent| change(intent, items)).collect();
+    let mut drafts: Vec<(ChangeReceipt, Mark)> = Vec::with_capacity(intents.len());
+    for (intent, planned) in intents.iter().map(|intent| (intent, planned(intent, items))) {
+        let draft = ChangeReceipt {
+            path: planned.path,
+            resolved: planned.resolved,
+            moved_to: planned.moved_to,
+            precondition: planned.precondition,
+            before: None,
+            after: None,
+            bytes: None,
+            given: intent.given,
+            conversions: intent.conversions.clone(),
+            publish: None,
+            made: Vec::new(),
+            metadata: Kept::default(),
+            left: Vec::new(),
+            notes: intent.notes.clone(),
+        };
+        drafts.push((draft, intent.mark.clone()));
+    }
+    let (tool, paths, records) = (request.tool, request.paths.clone(), request.records());
+    let then = move |actor: &Arc<ActorState>, committed: Committed, trips: u32| {
+        let mut changes = Vec::with_capacity(drafts.len());
+        for ((draft, mark), applied) in drafts.into_iter().zip(committed.changes) {
+            if records {
+                record(actor, &mark, &draft, &applied);
+            }
+            changes.push(filled(draft, applied));
+        }
+        let receipt = receipt(actor, tool, changes, trips);
+        audit_done(actor, tool, &paths, &receipt);
+        receipt
+    };
+    request.commit(batch, locked, then).await.map_err(|error| (error, intents))
+}
+
+fn change(intent: &Intent, items: &[Item]) -> Change {
+    let item = &items[intent.item];
+    Change {
+        place: item.site.place(),
+        precondition: item.precondition(),
+        effect: match &intent.effect {
+            Intended::Put { content, mode } => {
+                Effect::Put { content: content.clone(), mode: *mode, parents: Parents::Make }
+            }
+            Intended::Remove => Effect::Remove,
+            Intended::MoveTo { item } => Effect::MoveTo {
+                to: items[*item].site.place(),
+                destination: items[*item].precondition(),
+                parents: Parents::Make,
+            },
+            Intended::MakeDir => Effect::MakeDir { parents: Parents::Make },
+        },
+    }
+}
+
+/// Records what a commit means for the actor's views.
+fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, applied: &Applied) {
+    let mut views = actor.views();
+    let FileState::Regular { len, digest, .. } = &applied.after else {
+        return match mark {
+            Mark::Removed => views.removed(&applied.resolved),
+            Mark::Moved => match &draft.moved_to {
+                Some(to) => views.moved(&applied.resolved, to, None),
+                None => views.removed(&applied.resolved),
+            },
+            Mark::Wrote(_) | Mark::Edited { .. } | Mark::Nothing => {}
+        };
+    };
+    match (mark, digest) {
+        (Mark::Wrote(shape), Some(digest)) => views.wrote(&applied.resolved, *digest, *len, *shape),
+        (Mark::Edited { base, splices, shape }, Some(digest)) => {
+            views.edited(&applied.resolved, *base, splices, *digest, *len, *shape);
+        }
+        (Mark::Moved, digest) => {
+            if let Some(to) = &draft.moved_to {
+                views.moved(&applied.resolved, to, *digest);
+            }
+        }
+        (Mark::Removed, _) => views.removed(&applied.resolved),
+        (Mark::Wrote(_) | Mark::Edited { .. }, None) => views.forget(&applied.resolved),
+        (Mark::Nothing, _) => {}
+    }
+}
+
+fn filled(draft: ChangeReceipt, applied: Applied) -> ChangeReceipt {
+    ChangeReceipt {
+        resolved: applied.resolved,
+        before: applied.before.digest(),
+        after: applied.after.digest(),
+        bytes: match applied.after {
+            FileState::Regular { len, .. } => Some(len),
+            _ => None,
+        },
+        publish: Some(applied.publish),
+        made: applied.made,
+        metadata: applied.kept,
+        left: applied.left,
+        ..draft
+    }
+}
+
+/// A precondition that failed on what the call would have made is a call that was made already: a retried write is
+/// no error.
+fn found_as_intended(
+    request: &Request,
+    error: &CommitError,
+    intents: &[Intent],
+    items: &mut [Item],
+) -> Option<Receipt> {
+    let [intent] = intents else { return None };
+    let CommitFailure::Precondition { found, destination: false, .. } = &error.cause else { return None };
+    if !is_intended(&intent.effect, found) {
+        return None;
+    }
+    items[intent.item].look =
+        Some(Look { state: found.clone(), shape: Fact::Unknown, bytes: None, read: false });
+    Some(unchanged(request, intents, items))
+}
+
+struct GoOn {
+    approved: bool,
+    looking: Looking,
+    /// How many commits of this call failed so far.
+    lost: u32,
+}
+
+/// After a failed commit: prepares the items to be decided once more on what the target found, or gives up.
+fn go_on(request: &Request, items: &mut [Item], error: &CommitError, how: &GoOn) -> Result<(), Failure> {
+    let item = failed_item(items, error);
+    let Some(item) = item else {
+        return Err(commit_error(request.paths.first().map_or("", String::as_str), error));
+    };
+    let requested = item.site.requested.clone();
+    let settled = match &error.cause {
+        CommitFailure::Elsewhere { resolved, .. } if !how.approved => {
+            item.look = None;
+            item.site.redirect(resolved.clone())
+        }
+        CommitFailure::Precondition { found, .. } if how.approved => {
+            Err(Refusal::stale(&requested, found).into())
+        }
+        CommitFailure::Precondition { .. } if how.looking == Looking::Always && how.lost < REPLANS => {
+            item.look = None;
+            Ok(())
+        }
+        CommitFailure::Precondition { found, .. }
+            if how.looking == Looking::WhereNeeded && how.lost < REPLANS =>
+        {
+            item.look = Some(Look { state: found.clone(), shape: Fact::Unknown, bytes: None, read: false });
+            Ok(())
+        }
+        CommitFailure::Precondition { .. } => Err(Refusal::new(Code::Conflict, &requested, "").into()),
+        _ => return Err(commit_error(&requested, error)),
+    };
+    // What a failed try left behind is said at the end, whatever the next try does; only a clean failure goes on.
+    match settled {
+        Ok(()) if error.fates.iter().all(is_clean) => Ok(()),
+        Ok(()) => Err(commit_error(&requested, error)),
+        Err(failure) => Err(with_fates(failure, &error.fates)),
+    }
+}
+
+fn is_clean(fate: &crate::port::Fate) -> bool {
+    matches!(fate, crate::port::Fate::Untouched | crate::port::Fate::Restored)
+}
+
+/// Returns the item at which a commit failed.
+fn failed_item<'a>(items: &'a mut [Item], error: &CommitError) -> Option<&'a mut Item> {
+    let (resolved, destination) = match &error.cause {
+        CommitFailure::Precondition { resolved, destination, .. } => (Some(resolved), *destination),
+        CommitFailure::Elsewhere { destination, .. } => (None, *destination),
+        _ => (None, false),
+    };
+    if let Some(resolved) = resolved
+        && let Some(index) = items.iter().position(|item| item.site.expect == *resolved)
+    {
+        return items.get_mut(index);
+    }
+    // A move is the one change with two items: its source, then its destination.
+    let at = error.at.unwrap_or(0) + usize::from(destination);
+    items.get_mut(at)
+}

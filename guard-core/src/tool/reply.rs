@@ -1,0 +1,161 @@
+//! The tools by name, with JSON arguments and one kind of result.
+
+use guard_policy::{Code, Refusal, Tool};
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    Actor, DeleteFile, Done, EditFile, Failure, ListDir, MakeDir, MoveFile, Outcome, Plan, ReadFile, Receipt,
+    StatPaths, WriteFile,
+};
+
+/// The result of every tool: one JSON object.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Reply {
+    /// `done`, `refused` or `unknown`.
+    pub outcome: Outcome,
+    /// What a mutating tool surely did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<Receipt>,
+    /// What a dry run would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// What a reading tool delivers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// Why it was not done, and how to go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+}
+
+/// A tool as a model is told of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolDefinition {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub description: &'static str,
+    /// The JSON schema of its arguments, with `type: object` at its root.
+    pub parameters: Schema,
+}
+
+/// Returns the definitions of all tools, in a fixed order.
+#[must_use]
+pub fn definitions() -> Vec<ToolDefinition> {
+    Tool::ALL.iter().filter_map(|tool| definition(*tool)).collect()
+}
+
+fn definition(tool: Tool) -> Option<ToolDefinition> {
+    let (description, parameters) = match tool {
+        Tool::ReadFile => (
+            "Reads a file by lines (offset, limit) or by bytes. What it shows is what may be written over later.",
+            schema_for!(ReadFile),
+        ),
+        Tool::WriteFile => (
+            "Writes a whole file: a new one, or over a version that was read in full.",
+            schema_for!(WriteFile),
+        ),
+        Tool::EditFile => (
+            "Replaces texts that occur exactly once in a file; all of the edits, or none.",
+            schema_for!(EditFile),
+        ),
+        Tool::DeleteFile => {
+            ("Deletes a file or link that was read or looked at with stat.", schema_for!(DeleteFile))
+        }
+        Tool::MoveFile => ("Moves a file or link to a free name.", schema_for!(MoveFile)),
+        Tool::MakeDir => ("Makes a directory and its parents.", schema_for!(MakeDir)),
+        Tool::ListDir => ("Lists a directory.", schema_for!(ListDir)),
+        Tool::Stat => ("Tells what is at a path, or at several: type, size, digest.", schema_for!(StatPaths)),
+        // A tool that is not built is not defined.
+        _ => return None,
+    };
+    Some(ToolDefinition { name: tool.name(), description, parameters })
+}
+
+impl From<Result<Done, Failure>> for Reply {
+    fn from(result: Result<Done, Failure>) -> Self {
+        match result {
+            Ok(Done::Committed(receipt)) => Self { receipt: Some(receipt), ..Self::ended(Outcome::Done) },
+            Ok(Done::Planned(plan)) => Self { plan: Some(plan), ..Self::ended(Outcome::Done) },
+            Err(failure) => Self::from(failure),
+        }
+    }
+}
+
+impl From<Failure> for Reply {
+    fn from(failure: Failure) -> Self {
+        Self { refusal: Some(failure.refusal), ..Self::ended(failure.outcome) }
+    }
+}
+
+impl Reply {
+    /// Makes the reply of a reading tool.
+    pub fn of_result<T: Serialize>(result: Result<T, Failure>) -> Self {
+        match result.map(|value| serde_json::to_value(value)) {
+            Ok(Ok(value)) => Self { result: Some(value), ..Self::ended(Outcome::Done) },
+            Ok(Err(error)) => {
+                Self::from(Failure::from(Refusal::new(Code::Unsupported, "", &error.to_string())))
+            }
+            Err(failure) => Self::from(failure),
+        }
+    }
+
+    const fn ended(outcome: Outcome) -> Self {
+        Self { outcome, receipt: None, plan: None, result: None, refusal: None }
+    }
+}
+
+/// Calls a tool by name.
+pub(crate) async fn call(actor: &Actor, name: &str, arguments: Value) -> Reply {
+    let tool = Tool::from_name(name).filter(|tool| definition(*tool).is_some());
+    let Some(tool) = tool else {
+        let names: Vec<&str> = definitions().iter().map(|definition| definition.name).collect();
+        let detail = format!("there is no tool `{name}`; there are {}", names.join(", "));
+        return Failure::from(Refusal::new(Code::InvalidArguments, "", &detail)).into();
+    };
+    match tool {
+        Tool::ReadFile => match parsed(arguments) {
+            Ok(args) => Reply::of_result(actor.read_file(args).await),
+            Err(reply) => reply,
+        },
+        Tool::ListDir => match parsed(arguments) {
+            Ok(args) => Reply::of_result(actor.list_dir(args).await),
+            Err(reply) => reply,
+        },
+        Tool::Stat => match parsed(arguments) {
+            Ok(args) => Reply::of_result(actor.stat(args).await),
+            Err(reply) => reply,
+        },
+        Tool::WriteFile => match parsed(arguments) {
+            Ok(args) => actor.write_file(args).await.into(),
+            Err(reply) => reply,
+        },
+        Tool::EditFile => match parsed(arguments) {
+            Ok(args) => actor.edit_file(args).await.into(),
+            Err(reply) => reply,
+        },
+        Tool::DeleteFile => match parsed(arguments) {
+            Ok(args) => actor.delete_file(args).await.into(),
+            Err(reply) => reply,
+        },
+        Tool::MoveFile => match parsed(arguments) {
+            Ok(args) => actor.move_file(args).await.into(),
+            Err(reply) => reply,
+        },
+        // `definition` let no other through.
+        _ => match parsed(arguments) {
+            Ok(args) => actor.make_dir(args).await.into(),
+            Err(reply) => reply,
+        },
+    }
+}
+
+/// Takes a tool's arguments; unknown ones are refused, and the message names the allowed ones.
+fn parsed<T: DeserializeOwned>(arguments: Value) -> Result<T, Reply> {
+    serde_json::from_value(arguments).map_err(|error| {
+        Failure::from(Refusal::new(Code::InvalidArguments, "", error.to_string().trim_end_matches('.')))
+            .into()
+    })
+}
