@@ -1,0 +1,182 @@
+//! Tests that need what a machine may not have.
+//!
+//! A test that cannot run says so by name, with the reason and what to install, and passes:
+//!
+//! ```no_run
+//! use guard_testkit::skip::{self, Need};
+//!
+//! # fn a_file_of_another_owner_keeps_its_owner() {
+//! if skip::unless(Need::Root, "a_file_of_another_owner_keeps_its_owner") {
+//!     return;
+//! }
+//! # }
+//! ```
+//!
+//! Cargo swallows what a passing test prints, so the line is also appended to the file that `GUARD_SKIP_LOG` names;
+//! `cargo xtask test` sets it and prints the list when the tests are over.
+//! `GUARD_REQUIRE` names the needs that this machine has to meet, separated by commas (`root,setpriv`): there a skip
+//! is a failure.
+#![allow(clippy::disallowed_methods, reason = "what a machine has is found out by trying it")]
+#![allow(clippy::print_stderr, reason = "a skip is said to whoever watches")]
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+/// Something that a test needs of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Need {
+    /// The effective user is root.
+    Root,
+    /// `setpriv`, run by root, becomes a user without privileges.
+    Setpriv,
+    /// A tmpfs can be mounted in a mount namespace of one's own.
+    Mounts,
+    /// `setfacl` and `setfattr` are there.
+    Attributes,
+    /// An SSH server and client can be started.
+    Sshd,
+    /// A Docker daemon answers.
+    Docker,
+}
+
+impl Need {
+    /// Every need.
+    pub const ALL: &'static [Self] =
+        &[Self::Root, Self::Setpriv, Self::Mounts, Self::Attributes, Self::Sshd, Self::Docker];
+
+    /// Returns the name by which `GUARD_REQUIRE` knows it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Setpriv => "setpriv",
+            Self::Mounts => "mounts",
+            Self::Attributes => "attributes",
+            Self::Sshd => "sshd",
+            Self::Docker => "docker",
+        }
+    }
+
+    /// Returns what is missing where the need is not met.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Root => "needs to be run by root",
+            Self::Setpriv => "needs root and setpriv, to become a user without privileges",
+            Self::Mounts => "needs the right to mount a tmpfs",
+            Self::Attributes => "needs setfacl and setfattr",
+            Self::Sshd => "needs an SSH server and client",
+            Self::Docker => "needs a Docker daemon that answers",
+        }
+    }
+
+    /// Returns what to do about it; packages are Debian's.
+    #[must_use]
+    pub const fn install(self) -> &'static str {
+        match self {
+            Self::Root => "run the tests as root",
+            Self::Setpriv => "apt-get install util-linux, and run the tests as root",
+            Self::Mounts => {
+                "apt-get install util-linux, and run the tests as root outside of a confined container"
+            }
+            Self::Attributes => "apt-get install acl attr",
+            Self::Sshd => "apt-get install openssh-server openssh-client",
+            Self::Docker => "apt-get install docker.io, and start it",
+        }
+    }
+
+    /// Tells whether this machine meets the need, by trying it.
+    #[must_use]
+    pub fn is_met(self) -> bool {
+        match self {
+            Self::Root => succeeds("sh", &["-c", "test \"$(id -u)\" = 0"]),
+            Self::Setpriv => succeeds(
+                "setpriv",
+                &["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "true"],
+            ),
+            Self::Mounts => {
+                succeeds("unshare", &["--mount", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"])
+            }
+            Self::Attributes => succeeds("setfacl", &["--version"]) && succeeds("setfattr", &["--version"]),
+            Self::Sshd => succeeds(
+                "sh",
+                &["-c", "command -v /usr/sbin/sshd && command -v ssh && command -v ssh-keygen"],
+            ),
+            Self::Docker => UnixStream::connect("/var/run/docker.sock").is_ok(),
+        }
+    }
+}
+
+/// Tells whether the test has to be skipped because this machine does not meet `need`, and reports the skip.
+///
+/// # Panics
+///
+/// If `GUARD_REQUIRE` names the need and the machine does not meet it, if it names something else than needs, or if
+/// the skip cannot be reported.
+#[must_use]
+pub fn unless(need: Need, test: &str) -> bool {
+    let required = std::env::var("GUARD_REQUIRE").unwrap_or_default();
+    let required = match parse(&required) {
+        Ok(required) => required,
+        Err(name) => panic!("GUARD_REQUIRE names {name:?}, which is no need"),
+    };
+    if need.is_met() {
+        return false;
+    }
+    let line = line(need, test);
+    assert!(!required.contains(&need), "GUARD_REQUIRE names {}, and it is not there: {line}", need.name());
+    eprintln!("{line}");
+    if let Some(log) = std::env::var_os("GUARD_SKIP_LOG") {
+        // One write of a whole line at the end of the file: tests of several processes do not mix.
+        let appended = OpenOptions::new().create(true).append(true).open(&log);
+        let written = appended.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
+        assert!(written.is_ok(), "{}: {written:?}", log.display());
+    }
+    true
+}
+
+fn line(need: Need, test: &str) -> String {
+    format!("SKIPPED {test}: {}; {}", need.reason(), need.install())
+}
+
+/// Reads a comma-separated list of needs; a name that is none is the error.
+fn parse(list: &str) -> Result<Vec<Need>, &str> {
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(|name| Need::ALL.iter().copied().find(|need| need.name() == name).ok_or(name)).collect()
+}
+
+fn succeeds(program: &str, args: &[&str]) -> bool {
+    let quiet = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    quiet.is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skip_names_the_test_the_reason_and_what_to_install() {
+        assert_eq!(
+            line(Need::Attributes, "acl_is_kept"),
+            "SKIPPED acl_is_kept: needs setfacl and setfattr; apt-get install acl attr"
+        );
+    }
+
+    #[test]
+    fn a_required_need_is_named_whole() {
+        assert_eq!(parse("root, setpriv,"), Ok(vec![Need::Root, Need::Setpriv]));
+        assert_eq!(parse(""), Ok(vec![]));
+        assert_eq!(parse("root,setprv"), Err("setprv"));
+        for need in Need::ALL {
+            assert_eq!(parse(need.name()), Ok(vec![*need]));
+        }
+    }
+}
