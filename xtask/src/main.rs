@@ -1,2 +1,49 @@
-//! xtask.
-fn main() {}
+//! Drives everything: `cargo xtask COMMAND`.
+#![allow(clippy::disallowed_methods, reason = "a development tool starts cargo and reads the source tree")]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod cargo;
+mod ci;
+mod skips;
+mod soak;
+mod test;
+mod tidy;
+
+/// Drives everything that is done with this repository.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs every test of the workspace, and names the tests that this machine could not run.
+    Test(test::Args),
+    /// Runs every check that a change has to pass, the tests among them.
+    Ci,
+    /// Checks the layer invariants and the repository's rules.
+    Tidy,
+    /// Runs the race tests with many rounds.
+    Soak(soak::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Test(args) => test::run(&args),
+        Command::Ci => ci::run(),
+        Command::Tidy => tidy::run(),
+        Command::Soak(args) => soak::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            anstream::eprintln!("{}error{}: {failure}", cargo::BAD.render(), cargo::BAD.render_reset());
+            ExitCode::FAILURE
+        }
+    }
+}
