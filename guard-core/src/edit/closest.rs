@@ -11,6 +11,8 @@ const MAX_CHARS: usize = 400;
 const SHOWN: usize = 3;
 /// How alike two lines have to be to be shown, of 1.
 const ALIKE: f32 = 0.6;
+/// The score of lines that are the same but for blanks and look-alikes.
+const SAME: f32 = 2.0;
 
 /// Describes the places that come closest to the first line of `old` that says something.
 pub(super) fn describe(text: &[u8], old: &[u8]) -> String {
@@ -29,6 +31,10 @@ pub(super) fn describe(text: &[u8], old: &[u8]) -> String {
         .filter(|(score, _)| *score >= ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    // Where a line is the same but for what people do not see, lines that are merely alike are noise.
+    if scored.first().is_some_and(|(score, _)| *score >= SAME) {
+        scored.retain(|(score, _)| *score >= SAME);
+    }
     let mut out = String::new();
     for (_, index) in scored.into_iter().take(SHOWN) {
         // The first line may be the same and a later one differ: that one is shown.
@@ -51,7 +57,7 @@ pub(super) fn describe(text: &[u8], old: &[u8]) -> String {
 
 fn score(line: &str, wanted: &str) -> f32 {
     if folded(line) == folded(wanted) {
-        return 2.0;
+        return SAME;
     }
     let (short, long) = (line.len().min(wanted.len()), line.len().max(wanted.len()));
     // Lines of very different lengths cannot be alike; comparing them would cost most.

@@ -62,3 +62,6 @@ fn missing(text: &[u8], edit: &Edit, numbered: Option<usize>) -> Refused {
 fn has_crlf(eol: Eol) -> bool {
     matches!(eol, Eol::Crlf | Eol::Mixed)
 }
+
+#[cfg(test)]
+mod tests;

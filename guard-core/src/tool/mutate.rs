@@ -178,6 +178,7 @@ pub(crate) async fn mutate(
         let approval = approval(&items);
         if manner.dry_run {
             note_shown(&request, &items);
+            audit(&request.actor, request.tool, &request.paths, Outcome::Done, None, None);
             return Ok(Done::Planned(request.plan(changed, approval, planned)));
         }
         if !changed {
