@@ -93,7 +93,8 @@ pub struct ChangeReceipt {
     /// Directories that were made, outermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<TargetPath>,
-    /// What was kept of the old file's metadata, and what was not.
+    /// What was not kept of the old file, where there is something to say.
+    #[serde(skip_serializing_if = "Kept::is_whole")]
     pub metadata: Kept,
     /// Names under which bytes stay on the target, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]

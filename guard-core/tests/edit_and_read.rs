@@ -129,11 +129,9 @@ async fn a_dry_run_shows_the_diff_and_changes_nothing() {
         .plan()
         .unwrap();
     assert_eq!(plan.changes[0].diff.as_deref(), Some("@@ -0,0 +1 @@\n+x\n"));
-    // A dry run of what would be refused is refused.
-    assert_eq!(
-        code(actor.write_file(WriteFile { dry_run: true, ..write("a.txt", "x\n") }).await),
-        Code::NotRead
-    );
+    // A dry run of what would be refused is refused; the one before it delivered no byte.
+    let refused = actor.write_file(WriteFile { dry_run: true, ..write("a.txt", "x\n") }).await;
+    assert_eq!(code(refused), Code::PartiallyRead);
     assert_eq!(bench.world.snapshot(), before);
 }
 

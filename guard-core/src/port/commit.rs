@@ -169,11 +169,11 @@ pub struct Committed {
 /// What surely happened to one change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// Where.
+    /// Where; of a move its source.
     pub resolved: TargetPath,
     /// What was there, with the digest of a regular file.
     pub before: FileState,
-    /// What is there now.
+    /// What is there now; of a move what is at its destination.
     pub after: FileState,
     /// How it was published.
     pub publish: Publish,
@@ -193,6 +193,7 @@ pub struct Publish {
     /// Which primitive enforced the precondition.
     pub tier: Tier,
     /// Whether a lease on the old file held off late writers; `None` where there was no old file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<bool>,
     /// Whether anything was done: identical bytes are verified, not replaced.
     pub changed: bool,
@@ -204,9 +205,18 @@ pub struct Publish {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Kept {
     /// What was lost or dropped: "owner", "xattr user.x", "setuid", "file capabilities".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
     /// How many other names still have the old bytes.
     pub other_names: u64,
+}
+
+impl Kept {
+    /// Tells whether all was kept.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A batch that was not carried out.

@@ -48,6 +48,10 @@ impl Item {
         self.look.as_ref().and_then(|look| look.bytes.as_deref())
     }
 
+    fn was_read(&self) -> bool {
+        self.look.as_ref().is_some_and(|look| look.read)
+    }
+
     fn known(&self) -> Known<'_> {
         match &self.look {
             Some(look) => Known { state: Fact::Known(&look.state), class: look.class() },
@@ -220,15 +224,17 @@ enum Settled {
 async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Result<Settled, Failure> {
     let mut unread = Vec::new();
     for (index, item) in items.iter_mut().enumerate() {
-        let decision = request.judge(&item.site, item.asked, item.known())?;
-        let read = item.look.as_ref().is_some_and(|look| look.read);
-        match decision {
-            Decision::Allowed(allowed) if read || !looks => item.allowed = Some(allowed),
-            _ if read => {
+        let read = item.was_read();
+        match request.judge(&item.site, item.asked, item.known()) {
+            // Whether the remedy is to read it depends on the content, which a failed commit does not report.
+            Err(failure) if item.look.is_some() && !read && depends_on_content(&failure) => unread.push(index),
+            Err(failure) => return Err(failure),
+            Ok(Decision::Allowed(allowed)) if read || !looks => item.allowed = Some(allowed),
+            Ok(_) if read => {
                 // The state is known and the class is not: there is more content than may be looked at.
                 return Err(Refusal::new(Code::TooLarge, &item.site.requested, "").into());
             }
-            _ => unread.push(index),
+            Ok(_) => unread.push(index),
         }
     }
     if unread.is_empty() {
@@ -256,6 +262,10 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
         }
     }
     Ok(settled)
+}
+
+fn depends_on_content(failure: &Failure) -> bool {
+    matches!(failure.refusal.code, Code::BinaryExists | Code::PdfExists | Code::OpaqueDocument)
 }
 
 fn approval(items: &[Item]) -> Approval {
@@ -526,7 +536,10 @@ fn go_on(request: &Request, items: &mut [Item], error: &CommitError, how: &GoOn)
             item.look = None;
             item.site.redirect(resolved.clone())
         }
-        CommitFailure::Precondition { found, .. } if how.approved => {
+        // What was approved, or read for this plan, is not planned anew on what nobody has looked at.
+        CommitFailure::Precondition { found, .. }
+            if how.approved || (how.looking == Looking::WhereNeeded && item.was_read()) =>
+        {
             Err(Refusal::stale(&requested, found).into())
         }
         CommitFailure::Precondition { .. } if how.looking == Looking::Always && how.lost < REPLANS => {

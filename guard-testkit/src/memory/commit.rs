@@ -287,6 +287,7 @@ impl Publishing<'_> {
                     self.tree.attach(into, to.path.name().as_bytes(), ino);
                     self.tree.detach(from, path.name().as_bytes());
                 }
+                applied.after = plan.before.clone();
             }
             Effect::MakeDir { parents } => {
                 self.make_parents(path, *parents, &mut applied.made)?;
