@@ -13,6 +13,12 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
+    /// The digest of no bytes.
+    pub const EMPTY: Self = Self([
+        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27,
+        0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+    ]);
+
     /// Computes the digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
@@ -128,6 +134,7 @@ mod tests {
         pieces.update(b"a");
         pieces.update(b"bc");
         assert_eq!(pieces.finish(), Digest::of(b"abc"));
+        assert_eq!(Digest::EMPTY, Digest::of(b""));
     }
 
     #[test]

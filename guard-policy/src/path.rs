@@ -218,6 +218,19 @@ pub enum Trailing {
     Directory,
 }
 
+impl Base {
+    /// Tells what a path that was typed starts from.
+    pub(crate) fn of(text: &str) -> Self {
+        if text.starts_with('/') {
+            Self::Absolute
+        } else if text == "~" || text.starts_with("~/") {
+            Self::Home
+        } else {
+            Self::FirstRoot
+        }
+    }
+}
+
 impl Trailing {
     /// Tells how a path that was typed ends.
     pub(crate) fn of(text: &str) -> Self {
@@ -234,14 +247,8 @@ impl RequestedPath {
     /// [`PathError`] says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, PathError> {
         check_text(text)?;
-        let (base, rest) = match text {
-            "~" => (Base::Home, ""),
-            _ => match (text.strip_prefix("~/"), text.strip_prefix('/')) {
-                (Some(rest), _) => (Base::Home, rest),
-                (_, Some(rest)) => (Base::Absolute, rest),
-                _ => (Base::FirstRoot, text),
-            },
-        };
+        let base = Base::of(text);
+        let rest = if base == Base::Home { &text[1..] } else { text };
         let steps: Vec<String> =
             rest.split('/').filter(|step| !matches!(*step, "" | ".")).map(str::to_owned).collect();
         let trailing = Trailing::of(text);

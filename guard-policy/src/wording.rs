@@ -317,7 +317,10 @@ impl Refusal {
                 "Look again with stat; after that a write makes the file anew.",
                 RemedyCall::on(Tool::Stat, path),
             ),
-            other => Self::new(Code::Stale, path, &format!("it is {} now", other.describe())),
+            other => Self::new(Code::Stale, path, &format!("it is {} now", other.describe())).with_remedy(
+                "Look again with stat, then make a call that is right for what it is now.",
+                None,
+            ),
         }
     }
 
