@@ -55,11 +55,13 @@ impl Actor {
     }
 
     /// Makes a child: it has seen nothing, and has no more rights than this actor.
+    #[must_use]
     pub fn child(&self, name: impl Into<String>) -> Self {
         self.child_with(name, &Rights::default())
     }
 
     /// Makes a child that has the rights that both this actor and `rights` have.
+    #[must_use]
     pub fn child_with(&self, name: impl Into<String>, rights: &Rights) -> Self {
         let own = &self.state.rights;
         let access = match (own.access, rights.access) {
@@ -78,7 +80,9 @@ impl Actor {
     pub async fn forget(&self, path: &str) -> Result<(), Failure> {
         let paths = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path).await?;
         let mut views = self.state.views();
-        paths.iter().for_each(|path| views.forget(path));
+        for path in &paths {
+            views.forget(path);
+        }
         Ok(())
     }
 

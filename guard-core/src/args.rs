@@ -53,6 +53,7 @@ pub enum Display {
 /// Writes a whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "a tool's arguments are flags by name in JSON")]
 pub struct WriteFile {
     /// The file: relative to the workspace root, absolute, or below `~`.
     #[serde(alias = "file_path")]
@@ -134,6 +135,7 @@ impl JsonSchema for ExpectArg {
 /// Replaces texts in a file: every edit, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "a tool's arguments are flags by name in JSON")]
 pub struct EditFile {
     /// The file: relative to the workspace root, absolute, or below `~`.
     #[serde(alias = "file_path")]

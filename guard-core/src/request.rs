@@ -271,14 +271,14 @@ impl Request {
         }
     }
 
-    pub(crate) fn plan(&self, changed: bool, approval: Approval, changes: Vec<PlannedChange>) -> Plan {
+    pub(crate) fn plan(&self, changed: bool, approval: Approval, planned: Vec<PlannedChange>) -> Plan {
         Plan {
             version: receipt::VERSION,
             target: self.guard().ops.target().clone(),
             tool: self.tool,
             changed,
             approval_required: approval == Approval::Required,
-            changes,
+            changes: planned,
             round_trips: self.trips,
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use common::{Bench, code, delete, done, edit, reads, rename, write};
@@ -18,14 +18,18 @@ struct Human {
     meanwhile: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().expect("no test panics while it holds this")
+}
+
 #[async_trait]
 impl Approver for Human {
     async fn approve(&self, proposal: &Proposal<'_>) -> Answer {
         let change = &proposal.changes[0];
         let asked =
             format!("{} {} {}", proposal.tool.name(), change.path, change.diff.as_deref().unwrap_or("-"));
-        self.asked.lock().unwrap().push(asked);
-        if let Some(meanwhile) = self.meanwhile.lock().unwrap().take() {
+        locked(&self.asked).push(asked);
+        if let Some(meanwhile) = locked(&self.meanwhile).take() {
             meanwhile();
         }
         if self.denies { Answer::Deny("not today".into()) } else { Answer::Approve }
@@ -34,12 +38,12 @@ impl Approver for Human {
 
 impl Human {
     fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+        std::mem::take(&mut *locked(&self.asked))
     }
 
     fn meanwhile(&self, world: &World, act: impl FnOnce(&World) + Send + 'static) {
         let world = world.clone();
-        *self.meanwhile.lock().unwrap() = Some(Box::new(move || act(&world)));
+        *locked(&self.meanwhile) = Some(Box::new(move || act(&world)));
     }
 }
 

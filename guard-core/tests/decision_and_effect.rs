@@ -15,7 +15,7 @@ const DATABASE: &[u8] = b"SQLite format 3\0 rows of another process";
 /// Another process puts a file at the barrier.
 fn intrude(bench: &Bench, path: &'static str, bytes: &'static [u8]) {
     let world = bench.world.clone();
-    bench.barrier().once(Method::Commit, move || world.replace(path, bytes).unwrap());
+    bench.barrier().once(Method::Commit, move || world.replace(path, bytes).expect("the directory is there"));
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_path_that_keeps_leading_elsewhere_is_refused() {
 #[tokio::test]
 async fn two_edits_of_one_file_in_one_process_both_land() {
     let bench = Bench::new().await;
-    let lines: String = (0..40).map(|n| format!("line {n};\n")).collect();
+    let lines = (0..40).map(|n| format!("line {n};\n")).collect::<Vec<_>>().concat();
     bench.world.create("/ws/a.txt", lines.as_bytes()).unwrap();
     let tasks: Vec<_> = (0..40)
         .map(|n| {
@@ -214,7 +214,7 @@ async fn failing(fault: Fault, when: When) -> (Actor, Arc<Failing<Memory>>, guar
     let guard =
         Guard::builder(Arc::<Failing<Memory>>::clone(&ops)).root(path("/ws"), Access::ReadWrite).open().await;
     ops.fail(Method::Commit, 1, when, fault);
-    (guard.unwrap().actor("main"), ops, world)
+    (guard.expect("the root is there").actor("main"), ops, world)
 }
 
 #[tokio::test]

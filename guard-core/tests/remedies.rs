@@ -9,13 +9,16 @@ use guard_core::Outcome;
 use guard_core::policy::{Code, Digest, Refusal};
 use serde_json::{Value, json};
 
+/// A tool's name, and arguments for it.
+type ToolCall = (&'static str, fn() -> Value);
+
 /// A refused call: what is there, what the actor did before, what another process did then, and the call.
 struct Case {
     code: Code,
     file: (&'static str, &'static [u8]),
-    before: &'static [(&'static str, fn() -> Value)],
+    before: &'static [ToolCall],
     meanwhile: Meanwhile,
-    call: (&'static str, fn() -> Value),
+    call: ToolCall,
 }
 
 enum Meanwhile {

@@ -7,7 +7,7 @@ use guard_policy::Splice;
 /// The old text cut into kept ranges, with new texts between them.
 pub(crate) struct Pieces<'a, M> {
     base: &'a [u8],
-    pieces: Vec<Piece>,
+    parts: Vec<Piece>,
     places: usize,
     measure: M,
 }
@@ -53,13 +53,13 @@ impl Piece {
 
 impl<'a, M: Fn(&[u8]) -> u64> Pieces<'a, M> {
     pub(crate) fn new(base: &'a [u8], measure: M) -> Self {
-        Self { base, pieces: vec![Piece::Kept(0..base.len())], places: 0, measure }
+        Self { base, parts: vec![Piece::Kept(0..base.len())], places: 0, measure }
     }
 
     /// Returns the text as it is now.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.pieces.iter().map(Piece::len).sum());
-        for piece in &self.pieces {
+        let mut bytes = Vec::with_capacity(self.parts.iter().map(Piece::len).sum());
+        for piece in &self.parts {
             bytes.extend_from_slice(match piece {
                 Piece::Kept(range) => &self.base[range.clone()],
                 Piece::New(new) => new,
@@ -72,26 +72,26 @@ impl<'a, M: Fn(&[u8]) -> u64> Pieces<'a, M> {
     pub(crate) fn replace(&mut self, range: Range<usize>, new: Vec<u8>) {
         let first = self.boundary(range.start);
         let end = self.boundary(range.end);
-        self.pieces.splice(first..end, [Piece::New(new)]);
+        self.parts.splice(first..end, [Piece::New(new)]);
         self.places += 1;
     }
 
     /// Makes the offset a boundary between pieces and returns the index of the piece that starts there.
     fn boundary(&mut self, at: usize) -> usize {
         let mut start = 0;
-        for index in 0..self.pieces.len() {
+        for index in 0..self.parts.len() {
             if start == at {
                 return index;
             }
-            let len = self.pieces[index].len();
+            let len = self.parts[index].len();
             if at < start + len {
-                let (before, rest) = self.pieces[index].clone().cut(at - start);
-                self.pieces.splice(index..=index, [before, rest]);
+                let (before, rest) = self.parts[index].clone().cut(at - start);
+                self.parts.splice(index..=index, [before, rest]);
                 return index + 1;
             }
             start += len;
         }
-        self.pieces.len()
+        self.parts.len()
     }
 
     /// Ends the edits. `lead` is the number of stored bytes before the text (a UTF-16 BOM).
@@ -102,7 +102,7 @@ impl<'a, M: Fn(&[u8]) -> u64> Pieces<'a, M> {
         let (mut end, mut stored) = (0, lead);
         let mut new_len = 0;
         let last = Piece::Kept(self.base.len()..self.base.len());
-        for piece in self.pieces.iter().chain([&last]) {
+        for piece in self.parts.iter().chain([&last]) {
             match piece {
                 Piece::New(new) => new_len += (self.measure)(new),
                 Piece::Kept(range) => {

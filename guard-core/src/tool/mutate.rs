@@ -228,7 +228,7 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
         match request.judge(&item.site, item.asked, item.known()) {
             // Whether the remedy is to read it depends on the content, which a failed commit does not report.
             Err(failure) if item.look.is_some() && !read && depends_on_content(&failure) => {
-                unread.push(index)
+                unread.push(index);
             }
             Err(failure) => return Err(failure),
             Ok(Decision::Allowed(allowed)) if read || !looks => item.allowed = Some(allowed),
