@@ -1,0 +1,122 @@
+//! Directories that a change needs, made one at a time inside the directory that is held.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use guard_core::policy::TargetPath;
+use guard_core::port::{CommitFailure, Effect, Fate, OpError, Step};
+use rustix::io::Errno;
+
+use super::plan::Site;
+use super::{Cx, Work, look};
+use crate::local::sys::{self, Id};
+use crate::local::{errno, root};
+
+/// A directory that this batch made.
+pub(super) struct MadeDir {
+    pub(super) parent: Arc<OwnedFd>,
+    pub(super) parent_path: TargetPath,
+    name: String,
+    path: TargetPath,
+    id: Id,
+    /// The change that it was made for.
+    pub(super) by: usize,
+}
+
+/// Makes what is missing above a change's names; and the directory itself where the change is to make one, so that
+/// later changes of the batch can be below it.
+pub(super) fn make(cx: &Cx<'_>, work: &mut Work<'_>, made: &mut Vec<MadeDir>) -> Result<(), CommitFailure> {
+    let by = work.plan.index;
+    let before = made.len();
+    enter(&mut work.plan.site, by, made)?;
+    if let Some(to) = &mut work.plan.to {
+        enter(to, by, made)?;
+    }
+    work.made = made[before..].iter().map(|made| made.path.clone()).collect();
+    if matches!(work.plan.change.effect, Effect::MakeDir { .. }) {
+        let site = &work.plan.site;
+        cx.step(Step::Checked(&site.path));
+        make_one(site, by, made)?;
+        cx.step(Step::Exposed(&site.path));
+    }
+    Ok(())
+}
+
+fn make_one(site: &Site, by: usize, made: &mut Vec<MadeDir>) -> Result<(), CommitFailure> {
+    match sys::mkdir(&site.dir, site.name.as_bytes()) {
+        Ok(()) => {
+            let (_, directory) = hold(&site.dir, &site.dir_path, &site.name, by)?;
+            made.push(directory);
+            Ok(())
+        }
+        Err(Errno::EXIST) => Err(CommitFailure::Precondition {
+            resolved: site.path.clone(),
+            found: look::found(site),
+            destination: false,
+        }),
+        Err(errno) => Err(errno::at(errno, "making", &site.path).into()),
+    }
+}
+
+/// Goes down to the directory that holds the name.
+fn enter(site: &mut Site, by: usize, made: &mut Vec<MadeDir>) -> Result<(), CommitFailure> {
+    for name in std::mem::take(&mut site.missing) {
+        let is_ours = match sys::mkdir(&site.dir, name.as_bytes()) {
+            Ok(()) => true,
+            // Another change of this batch made it, or another process did since: a directory is a directory.
+            Err(Errno::EXIST) => false,
+            Err(errno) => {
+                return Err(errno::at(errno, "making", root::child(&site.dir_path, &name)?).into());
+            }
+        };
+        let (fd, directory) = hold(&site.dir, &site.dir_path, &name, by)?;
+        site.dir_path = directory.path.clone();
+        site.dir = fd;
+        if is_ours {
+            made.push(directory);
+        }
+    }
+    Ok(())
+}
+
+fn hold(
+    parent: &Arc<OwnedFd>,
+    parent_path: &TargetPath,
+    name: &str,
+    by: usize,
+) -> Result<(Arc<OwnedFd>, MadeDir), CommitFailure> {
+    let path = root::child(parent_path, name)?;
+    let fd = sys::hold(parent, name.as_bytes()).map_err(|errno| match errno {
+        // A link came to be there, or the directory is gone again: what was resolved is no more.
+        Errno::NOTDIR | Errno::LOOP if is_link(parent, name) => OpError::UnstablePath,
+        Errno::NOENT => OpError::UnstablePath,
+        errno => errno::at(errno, "opening", &path),
+    })?;
+    let id = sys::meta(&fd).map_err(|errno| errno::at(errno, "looking at", &path))?.id;
+    let (parent, parent_path) = (Arc::clone(parent), parent_path.clone());
+    Ok((Arc::new(fd), MadeDir { parent, parent_path, name: name.to_owned(), path, id, by }))
+}
+
+fn is_link(parent: &OwnedFd, name: &str) -> bool {
+    matches!(sys::lstat(parent, name.as_bytes()), Ok(Some(meta)) if meta.kind == sys::Kind::Link)
+}
+
+impl MadeDir {
+    /// Removes the directory again, if it is this one and nothing came to be in it.
+    pub(super) fn remove(self) -> Fate {
+        let left = |why: &str| Fate::Left { what: format!("{}: {why}", self.path) };
+        match sys::lstat(&self.parent, self.name.as_bytes()) {
+            Ok(Some(meta)) if meta.id == self.id => {}
+            // Whoever removed or replaced it has the last word.
+            Ok(_) => return Fate::Restored,
+            Err(errno) => return left(&format!("a directory that was made stays: {errno}")),
+        }
+        match sys::rmdir(&self.parent, self.name.as_bytes()) {
+            Ok(()) | Err(Errno::NOENT) => Fate::Restored,
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                left("a directory that was made stays, because something came to be in it")
+            }
+            Err(errno) => left(&format!("a directory that was made stays: {errno}")),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Listing a directory.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use guard_core::port::{Ask, Entry, Listing, OpError, Page};
+use rustix::fs::Dir;
+
+use super::Inner;
+use super::errno;
+use super::resolve;
+use super::state;
+use super::sys;
+
+/// Lists one page, sorted by the bytes of the names; memory is bounded by the page, not by the directory.
+pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpError> {
+    let after = match &page.after {
+        Some(cursor) => from_cursor(cursor).ok_or_else(|| OpError::Unsupported {
+            what: "a place in a listing that no listing gave".to_owned(),
+        })?,
+        // No name is empty, so that every name comes after this one.
+        None => Vec::new(),
+    };
+    let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+    let fail = |errno| errno::at(errno, "listing", &spot.path);
+    if spot.meta.is_none() {
+        return Err(OpError::NotFound { path: spot.path.to_string() });
+    }
+    // ELOOP: a link itself was asked for, which is no directory.
+    let fd = sys::open_directory(&spot.dir, spot.at()).map_err(|errno| match errno {
+        rustix::io::Errno::LOOP => OpError::NotDirectory { path: spot.path.to_string() },
+        errno => fail(errno),
+    })?;
+    let limit = page.limit as usize;
+    let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut more = false;
+    for entry in Dir::read_from(&fd).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name().to_bytes();
+        if matches!(name, b"." | b"..") || name <= after.as_slice() {
+            continue;
+        }
+        names.insert(name.to_vec());
+        if names.len() > limit {
+            names.pop_last();
+            more = true;
+        }
+    }
+    let next = more.then(|| to_cursor(names.last().unwrap_or(&after)));
+    let mut entries = Vec::with_capacity(names.len());
+    for name in names {
+        let meta = sys::lstat(&fd, &name).map_err(fail)?;
+        // A name that is gone since is not listed.
+        if meta.is_some() {
+            let shown = state::escaped(&name);
+            let state = state::state(&fd, &name, meta, &shown)?;
+            let addressable = std::str::from_utf8(&name).is_ok();
+            entries.push(Entry { name: shown, addressable, state });
+        }
+    }
+    Ok(Listing { resolved: spot.path, entries, next })
+}
+
+/// Names are any bytes and a cursor is text, so it is written in hexadecimal.
+fn to_cursor(name: &[u8]) -> String {
+    name.iter().fold(String::with_capacity(name.len() * 2), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn from_cursor(cursor: &str) -> Option<Vec<u8>> {
+    let digits = cursor.as_bytes().chunks(2);
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
+}

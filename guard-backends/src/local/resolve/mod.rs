@@ -1,0 +1,98 @@
+//! Where a path leads: names in, a held directory out.
+//!
+//! Two resolvers agree on every path: the kernel's (`openat2`), which answers the common case in one call, and the
+//! walk, which has the last word on whatever the kernel declines.
+
+#[cfg(target_os = "linux")]
+mod beneath;
+mod walk;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use guard_core::policy::{NAME_MAX, PATH_MAX, RootId, TargetPath};
+use guard_core::port::{Last, OpError};
+
+use super::Inner;
+use super::errno;
+use super::root::{self, RootDir};
+use super::sys::{self, Kind, Meta};
+
+#[cfg(target_os = "linux")]
+pub(super) use beneath::is_supported;
+
+/// Where a path led. The directory is held for the request.
+#[derive(Debug, Clone)]
+pub(super) struct Spot {
+    /// The deepest directory on the way that exists.
+    pub(super) dir: Arc<OwnedFd>,
+    /// That directory's path.
+    pub(super) dir_path: TargetPath,
+    /// Directories on the way that do not exist, outermost first.
+    pub(super) missing: Vec<String>,
+    /// The name at the end; `None` for the root's own directory.
+    pub(super) name: Option<String>,
+    /// What had that name when it was resolved.
+    pub(super) meta: Option<Meta>,
+    /// The whole path.
+    pub(super) path: TargetPath,
+}
+
+impl Spot {
+    fn new(
+        dir: Arc<OwnedFd>,
+        dir_path: TargetPath,
+        names: (Vec<String>, String),
+        meta: Option<Meta>,
+    ) -> Result<Self, OpError> {
+        let (missing, name) = names;
+        let above = missing.iter().try_fold(dir_path.clone(), |path, name| root::child(&path, name))?;
+        let path = root::child(&above, &name)?;
+        Ok(Self { dir, dir_path, missing, name: Some(name), meta, path })
+    }
+
+    fn of_root(root: &RootDir) -> Result<Self, OpError> {
+        let path = root.physical.clone();
+        let meta = sys::meta(&root.fd).map_err(|errno| errno::at(errno, "looking at", &path))?;
+        let dir = Arc::clone(&root.fd);
+        Ok(Self { dir, dir_path: path.clone(), missing: Vec::new(), name: None, meta: Some(meta), path })
+    }
+
+    /// Returns the name at the end as it is given to the system; the root's own directory is `.` to itself.
+    pub(super) fn at(&self) -> &[u8] {
+        self.name.as_deref().unwrap_or(".").as_bytes()
+    }
+}
+
+/// Resolves a path from a root.
+pub(super) fn resolve(local: &Inner, root: RootId, path: &str, last: Last) -> Result<Spot, OpError> {
+    if path.starts_with('/') {
+        return Err(OpError::OutsideRoot);
+    }
+    if path.contains('\0') {
+        return Err(OpError::Unsupported { what: "a NUL in a path".to_owned() });
+    }
+    if path.len() > PATH_MAX {
+        return Err(OpError::NameTooLong);
+    }
+    let root = local.roots.get(root, local.position)?;
+    let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    if names.iter().any(|name| name.len() > NAME_MAX) {
+        return Err(OpError::NameTooLong);
+    }
+    let Some((name, parents)) = names.split_last() else { return Spot::of_root(&root) };
+    #[cfg(target_os = "linux")]
+    if local.openat2
+        && *name != ".."
+        && let Some((dir, dir_path)) = beneath::directory(&root, parents)
+    {
+        match sys::lstat(&dir, name.as_bytes()) {
+            Ok(Some(meta)) if meta.kind == Kind::Link && last == Last::Follow => {}
+            Ok(meta) => return Spot::new(dir, dir_path, (Vec::new(), (*name).to_owned()), meta),
+            Err(errno) => return Err(errno::at(errno, "looking at", format!("{dir_path}/{name}"))),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (name, parents, Kind::Link, local.openat2);
+    walk::resolve(local, root, &names, last)
+}
