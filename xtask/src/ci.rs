@@ -25,13 +25,14 @@ const DARWIN: &str = "aarch64-apple-darwin";
 type Step = (&'static str, fn() -> Outcome);
 
 /// The checks, the quick ones first.
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("format", format),
     ("tidy", tidy::run),
     ("lints", lints),
     ("documentation", documentation),
     ("macOS", darwin),
     ("tests", tests),
+    ("demonstration", crate::demonstrate),
 ];
 
 /// Runs the checks and stops at the first that fails.

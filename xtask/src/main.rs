@@ -22,6 +22,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Shows every guarantee on this machine, and fails if one does not hold.
+    Demo,
     /// Runs every test of the workspace, and names the tests that this machine could not run.
     Test(test::Args),
     /// Runs every check that a change has to pass, the tests among them.
@@ -32,8 +34,14 @@ enum Command {
     Soak(soak::Args),
 }
 
+/// Builds and runs the demonstration; it is a program of its own, since only it needs the guard to be built.
+fn demonstrate() -> cargo::Outcome {
+    cargo::run(&mut cargo::cargo(&["run", "--quiet", "-p", "xtask", "--features", "demo", "--bin", "demo"]))
+}
+
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Demo => demonstrate(),
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),

@@ -1,5 +1,7 @@
 //! The sentences, and how each is checked.
 
+use std::collections::BTreeSet;
+
 use super::graph::{Dependency, Kind};
 use super::source::{SourceFile, Word, WordKind};
 use super::{Finding, Tree};
@@ -53,8 +55,9 @@ pub(crate) const LAWS: &[Law] = &[
         check: testkit,
     },
     Law {
-        sentence: "`FileOps::commit` is the only way to change a target: what changes files in guard-backends stands \
-                   below local/commit/ (the audit log is no target and has a file of its own).",
+        sentence: "`FileOps::commit` is the only way to change a target: in guard-backends only local/commit/ calls \
+                   what changes files (by its name in local/sys.rs, too); the audit log is no target and has a file \
+                   of its own.",
         check: mutations,
     },
     Law {
@@ -133,6 +136,8 @@ const PURE: &[&str] = &["guard-policy", "guard-patch"];
 const LEASE: &str = "src/local/lease.rs";
 /// Where guard-backends changes files: the commit, and the log that is the controller's own.
 const MUTATING: &[&str] = &["src/local/commit.rs", "src/local/commit/", "src/audit.rs"];
+/// Where system calls get the names by which the local target knows them.
+const SYSTEM_CALLS: &str = "src/local/sys.rs";
 
 const RUNTIMES: &[&str] = &[
     "tokio",
@@ -343,17 +348,41 @@ fn testkit(tree: &Tree) -> Vec<Finding> {
 }
 
 fn mutations(tree: &Tree) -> Vec<Finding> {
+    let named = mutating_functions(tree);
     let backends = shipped_code(&["guard-backends"]);
-    let chosen = |file: &SourceFile, word: &Word| {
-        backends(file, word) && !MUTATING.iter().any(|place| file.path.starts_with(place))
+    let elsewhere = |file: &SourceFile, word: &Word| {
+        backends(file, word)
+            && file.path != SYSTEM_CALLS
+            && !MUTATING.iter().any(|place| file.path.starts_with(place))
     };
     let wrong = |word: &Word| {
-        let by_path = MUTATING_PATHS.iter().any(|path| {
-            word.text.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with("::"))
-        });
-        by_path || MUTATING_CALLS.contains(&last(word))
+        changes_files(word) || word.text.rsplit_once("sys::").is_some_and(|(_, name)| named.contains(&name))
     };
-    words(tree, chosen, wrong).collect()
+    words(tree, elsewhere, wrong).collect()
+}
+
+/// Returns the functions of the module of system calls that change files, directly or through one another.
+fn mutating_functions(tree: &Tree) -> Vec<&str> {
+    let module =
+        tree.files.iter().filter(|file| file.package == "guard-backends" && file.path == SYSTEM_CALLS);
+    let words: Vec<&Word> = module.flat_map(|file| &file.words).collect();
+    let mut named: Vec<&str> = Vec::new();
+    loop {
+        let changing = words.iter().filter(|word| changes_files(word) || named.contains(&word.text.as_str()));
+        let new: BTreeSet<&str> = changing.filter_map(|word| word.function.as_deref()).collect();
+        if new.len() == named.len() {
+            return named;
+        }
+        named = new.into_iter().collect();
+    }
+}
+
+/// Tells whether a word is a call that changes files, or what such a call is made with.
+fn changes_files(word: &Word) -> bool {
+    let by_path = MUTATING_PATHS.iter().any(|path| {
+        word.text.strip_suffix(path).is_some_and(|before| before.is_empty() || before.ends_with("::"))
+    });
+    by_path || MUTATING_CALLS.contains(&last(word))
 }
 
 /// Tells whether a condition of compilation speaks of tests: the word `test`, or a feature named for them.

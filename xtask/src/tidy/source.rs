@@ -28,6 +28,8 @@ pub(crate) struct Word {
     pub(crate) kind: WordKind,
     /// Whether it is part of a test: in a file of tests, or in a `#[cfg(test)] mod`.
     pub(crate) test: bool,
+    /// The function in whose body it stands, the innermost.
+    pub(crate) function: Option<String>,
 }
 
 /// What a word is.
@@ -53,7 +55,7 @@ impl SourceFile {
     /// The text is no sequence of Rust tokens.
     pub(crate) fn parse(package: &str, path: &str, text: &str) -> Outcome<Self> {
         let tokens = TokenStream::from_str(text).map_err(|error| format!("{package}/{path}: {error}"))?;
-        let mut scan = Scan { words: Vec::new(), test: !path.starts_with("src/") };
+        let mut scan = Scan { words: Vec::new(), test: !path.starts_with("src/"), function: None };
         scan.tokens(&tokens.into_iter().collect::<Vec<_>>());
         Ok(Self { package: package.to_owned(), path: path.to_owned(), words: scan.words })
     }
@@ -123,20 +125,38 @@ pub(crate) fn mark_test_modules(mut files: Vec<SourceFile>) -> Vec<SourceFile> {
 struct Scan {
     words: Vec<Word>,
     test: bool,
+    function: Option<String>,
 }
 
 impl Scan {
     fn tokens(&mut self, tokens: &[TokenTree]) {
         let mut at = 0;
+        // A function whose name was met, and whose body was not.
+        let mut declared = None;
         while let Some(token) = tokens.get(at) {
             at += match token {
                 TokenTree::Punct(punct) if punct.as_char() == '#' => self.attribute(&tokens[at..]),
-                TokenTree::Ident(first) => self.path(first, &tokens[at..], ""),
+                TokenTree::Ident(first) => {
+                    if let (true, Some(TokenTree::Ident(name))) = (first == "fn", tokens.get(at + 1)) {
+                        declared = Some(name.to_string());
+                    }
+                    self.path(first, &tokens[at..], "")
+                }
                 TokenTree::Group(group) => {
+                    let body = if group.delimiter() == Delimiter::Brace { declared.take() } else { None };
+                    let inner = body.or_else(|| self.function.clone());
+                    let outer = std::mem::replace(&mut self.function, inner);
                     self.tokens(&group.stream().into_iter().collect::<Vec<_>>());
+                    self.function = outer;
                     1
                 }
-                TokenTree::Punct(_) | TokenTree::Literal(_) => 1,
+                TokenTree::Punct(punct) => {
+                    if punct.as_char() == ';' {
+                        declared = None;
+                    }
+                    1
+                }
+                TokenTree::Literal(_) => 1,
             };
         }
     }
@@ -246,7 +266,7 @@ impl Scan {
     }
 
     fn word(&mut self, text: String, line: usize, kind: WordKind) {
-        self.words.push(Word { text, line, kind, test: self.test });
+        self.words.push(Word { text, line, kind, test: self.test, function: self.function.clone() });
     }
 }
 
@@ -312,6 +332,16 @@ mod tests {
         assert!(has("sleep", Call, true));
         assert!(has("cfg(feature=\"x\")", Attribute, false));
         assert!(!has("cfg(test)", Attribute, false));
+    }
+
+    #[test]
+    fn a_word_knows_its_function() {
+        let text =
+            "impl A { fn a(x: &[u8]) -> R { if y { go(1) } } fn b(); const C: D = { go(2) }; } fn e() {}";
+        let file = SourceFile::parse("x", "src/lib.rs", text).unwrap();
+        let calls: Vec<_> =
+            file.words.iter().filter(|word| word.text == "go").map(|word| &word.function).collect();
+        assert_eq!(calls, [&Some("a".to_owned()), &None]);
     }
 
     #[test]

@@ -56,6 +56,13 @@ impl Fixture {
                      #[cfg(test)] mod tests { use std::fs; }",
                 ),
                 ("guard-backends", "src/local/commit/publish.rs", "fn f() { rustix::fs::renameat_with(a, b) }"),
+                (
+                    "guard-backends",
+                    "src/local/sys.rs",
+                    "fn hold() { openat(OFlags::PATH) } fn swap() { renameat_with(a, b) } fn retry() { swap() }",
+                ),
+                ("guard-backends", "src/local/commit/swap.rs", "use super::sys; fn f() { sys::retry() }"),
+                ("guard-backends", "src/local/list.rs", "use super::sys; fn f() { sys::hold() }"),
                 ("guard-backends", "src/local/lease.rs", "fn f() { unsafe { libc::fcntl(fd, F_SETLEASE) } }"),
                 ("guard-backends", "src/local/read.rs", "fn f() { std::thread::sleep(settle); link.rename }"),
                 ("guard-backends", "tests/local.rs", "use guard_testkit::Barrier; fn f() { std::fs::write(a, b) }"),
@@ -176,9 +183,9 @@ fn each_broken_sentence_is_named_with_its_place() {
             "guard-backends/src/local/read.rs:1: rustix::fs::unlinkat",
         ),
         (
-            |tree| tree.file("guard-backends", "src/local/list.rs", "fn f() { fs::rename(a, b) }"),
+            |tree| tree.file("guard-backends", "src/local/stat.rs", "fn f() { fs::rename(a, b) }"),
             "`FileOps::commit` is the only way",
-            "guard-backends/src/local/list.rs:1: fs::rename",
+            "guard-backends/src/local/stat.rs:1: fs::rename",
         ),
         (
             |tree| {
@@ -190,6 +197,11 @@ fn each_broken_sentence_is_named_with_its_place() {
             },
             "`FileOps::commit` is the only way",
             "guard-backends/src/local/open.rs:1: OFlags::TRUNC",
+        ),
+        (
+            |tree| tree.file("guard-backends", "src/local/read.rs", "fn f() { super::sys::retry(a, b) }"),
+            "`FileOps::commit` is the only way",
+            "guard-backends/src/local/read.rs:1: super::sys::retry",
         ),
         (
             |tree| tree.file("guard-backends", "src/local/home.rs", "use std::env;"),
