@@ -20,6 +20,7 @@
 //! [`DEADLINE`] has failed (a FIFO that was opened for reading hangs).
 
 mod cases;
+mod local;
 mod local_world;
 mod memory;
 mod site;
@@ -36,7 +37,8 @@ use guard_core::policy::{Digest, OtherKind, TargetPath};
 use guard_core::port::FileOps;
 
 pub use self::cases::CASES;
-pub use self::local_world::LocalWorld;
+pub use self::local::LocalFixture;
+pub use self::local_world::{LocalWorld, permissions_hold_us_back};
 pub use self::memory::MemoryFixture;
 use self::site::{Broken, Site};
 
