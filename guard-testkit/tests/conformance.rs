@@ -3,6 +3,8 @@
 use guard_backends::local::{Lease, Resolver};
 use guard_core::port::Tier;
 use guard_testkit::conformance::{self, Fixture, LocalFixture, MemoryFixture};
+use guard_testkit::skip::{self, Need};
+use guard_testkit::unprivileged;
 
 #[tokio::test]
 async fn memory_keeps_every_guarantee_and_skips_none() {
@@ -11,30 +13,53 @@ async fn memory_keeps_every_guarantee_and_skips_none() {
     assert_eq!(report.skipped(), []);
 }
 
-async fn passes(fixture: impl Fixture) {
+/// Runs the suite as a user whom permission bits hold back, so that no row is skipped for that.
+async fn passes(fixture: impl Fixture, skipped: &[&str]) {
     let report = conformance::run(&fixture).await;
     report.assert_passed();
-    // Root is held back by no permission bits: those rows are the only ones that it may skip.
-    let allowed = if conformance::permissions_hold_us_back() { 0 } else { 4 };
-    assert!(report.skipped().len() <= allowed, "{report}");
+    let names: Vec<&str> = report.skipped().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, skipped, "{report}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_keeps_every_guarantee() {
-    passes(LocalFixture::new()).await;
+    if unprivileged::here("local_keeps_every_guarantee") {
+        passes(LocalFixture::new(), &[]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn local_keeps_every_guarantee_for_root() {
+    if !skip::unless(Need::Root, "local_keeps_every_guarantee_for_root") {
+        let of_permissions = [
+            "a_read_only_file_is_refused",
+            "a_denied_parent_is_not_absence",
+            "a_denied_directory_is_left_alone",
+            "an_unreadable_file_is_not_another_version",
+        ];
+        passes(LocalFixture::new(), &of_permissions).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_keeps_every_guarantee_with_the_walk() {
-    passes(LocalFixture::configured(|builder| builder.resolver(Resolver::Walk))).await;
+    if unprivileged::here("local_keeps_every_guarantee_with_the_walk") {
+        passes(LocalFixture::configured(|builder| builder.resolver(Resolver::Walk)), &[]).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_keeps_every_guarantee_without_a_lease() {
-    passes(LocalFixture::configured(|builder| builder.lease(Lease::DangerNever))).await;
+    if unprivileged::here("local_keeps_every_guarantee_without_a_lease") {
+        passes(LocalFixture::configured(|builder| builder.lease(Lease::DangerNever)), &[]).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange() {
-    passes(LocalFixture::configured(|builder| builder.danger_force_tier(Tier::Window))).await;
+    if unprivileged::here("local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange") {
+        let of_the_exchange = ["one_of_many_replacements_wins", "many_additions_all_land"];
+        passes(LocalFixture::configured(|builder| builder.danger_force_tier(Tier::Window)), &of_the_exchange)
+            .await;
+    }
 }

@@ -19,12 +19,6 @@ use crate::tree::digest_of_tree;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalWorld;
 
-/// Tells whether this process is held to permission bits: root is not.
-#[must_use]
-pub fn permissions_hold_us_back() -> bool {
-    !rustix::process::geteuid().is_root()
-}
-
 fn at(path: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(path))
 }
@@ -89,6 +83,6 @@ impl World for LocalWorld {
     }
 
     fn enforces_permissions(&self) -> bool {
-        permissions_hold_us_back()
+        !rustix::process::geteuid().is_root()
     }
 }

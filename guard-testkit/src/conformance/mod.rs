@@ -38,7 +38,7 @@ use guard_core::port::FileOps;
 
 pub use self::cases::CASES;
 pub use self::local::LocalFixture;
-pub use self::local_world::{LocalWorld, permissions_hold_us_back};
+pub use self::local_world::LocalWorld;
 pub use self::memory::MemoryFixture;
 use self::site::{Broken, Site};
 

@@ -86,6 +86,6 @@ cases! {
     errors::a_root_that_was_replaced_is_not_used => "A root that was renamed away, or replaced by another directory, is not used any more.",
     errors::settling_is_true_or_unsupported => "A commit that was carried out settles as applied, a refused one as not applied, or settling is unsupported.",
     races::one_of_many_creations_wins => "Of many creations of one name at once, exactly one wins, and its bytes are there.",
-    races::one_of_many_replacements_wins => "Of many replacements of one version at once, exactly one wins, and its bytes are there.",
-    races::many_additions_all_land => "Many compare-and-swap loops on one file lose no line.",
+    races::one_of_many_replacements_wins => "Of many replacements of one version at once, exactly one wins, and its bytes are there (tier exchange).",
+    races::many_additions_all_land => "Many compare-and-swap loops on one file lose no line (tier exchange).",
 }

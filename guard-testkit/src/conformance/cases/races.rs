@@ -1,7 +1,7 @@
 //! Requests at once. What has to hold holds for every order in which they are carried out.
 
 use guard_core::policy::{FileState, Precondition};
-use guard_core::port::{CommitFailure, Last};
+use guard_core::port::{CommitFailure, Last, Tier};
 use tokio::task::JoinSet;
 
 use super::super::site::{Broken, MAX, Site, broken, content, same};
@@ -10,6 +10,17 @@ const MANY: usize = 16;
 
 fn bytes(nth: usize) -> Vec<u8> {
     format!("{nth}\n").repeat(1000).into_bytes()
+}
+
+/// Leaves a case that a weaker tier cannot show: it narrows the race between writers and does not close it.
+async fn needs_the_exchange(site: &Site) -> Result<(), Broken> {
+    site.file("probe", b"old")?;
+    let done = site.done(vec![site.put("probe", content(b"old"), b"new")?]).await?;
+    site.world.unlink(&site.at("probe"))?;
+    match done.changes[0].publish.tier {
+        Tier::Exchange => Ok(()),
+        tier => Err(Broken::Skipped(format!("tier {tier:?} narrows the race and does not close it"))),
+    }
 }
 
 /// Commits by many tasks at once under one precondition; returns who won.
@@ -46,6 +57,7 @@ pub(super) async fn one_of_many_creations_wins(site: Site) -> Result<(), Broken>
 }
 
 pub(super) async fn one_of_many_replacements_wins(site: Site) -> Result<(), Broken> {
+    needs_the_exchange(&site).await?;
     let mut current = b"the first".to_vec();
     site.file("file", &current)?;
     for _ in 0..20 {
@@ -59,6 +71,7 @@ pub(super) async fn one_of_many_replacements_wins(site: Site) -> Result<(), Brok
 }
 
 pub(super) async fn many_additions_all_land(site: Site) -> Result<(), Broken> {
+    needs_the_exchange(&site).await?;
     site.file("log", b"")?;
     let mut tasks = JoinSet::new();
     for nth in 0..MANY {
