@@ -61,11 +61,11 @@ pub fn here(test: &str) -> bool {
         .output();
     match output {
         Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
             let errors = String::from_utf8_lossy(&output.stderr);
             // A name that is no test's runs nothing, and succeeds.
-            let ran = text.contains("1 passed");
-            assert!(output.status.success() && ran, "{test}, as another user:\n{text}\n{errors}");
+            let ran = said.contains("1 passed");
+            assert!(output.status.success() && ran, "{test}, as another user:\n{said}\n{errors}");
         }
         Err(error) => panic!("setpriv was there a moment ago: {error}"),
     }
@@ -86,7 +86,7 @@ mod tests {
         let at = directory.path().join("closed");
         std::fs::create_dir(&at).unwrap();
         std::fs::write(at.join("file"), "bytes").unwrap();
-        std::fs::set_permissions(&at, Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&at, Permissions::from_mode(0o000)).unwrap();
         let denied = std::fs::read(at.join("file")).unwrap_err();
         std::fs::set_permissions(&at, Permissions::from_mode(0o755)).unwrap();
         assert_eq!(denied.kind(), std::io::ErrorKind::PermissionDenied);

@@ -27,7 +27,7 @@ const FLAWS: &[(Flaw, &[&str])] = &[
     (Flaw::CommitsOneByOne, &["a_batch_is_all_or_nothing"]),
     (Flaw::ProbesTheHost, &["states_are_what_is_there"]),
     (Flaw::ChecksThenCreates, &["one_of_many_creations_wins"]),
-    (Flaw::HashesThenRenames, &["one_of_many_replacements_wins", "many_additions_all_land"]),
+    (Flaw::HashesThenRenames, &["one_of_many_replacements_wins", "many_additions_lose_none"]),
     (Flaw::TrustsTheSource, &["a_source_that_lies_publishes_nothing"]),
     (Flaw::ReplacesAnyVersion, &["other_bytes_are_refused"]),
     (Flaw::CachesByLength, &["a_read_is_of_now"]),
@@ -171,18 +171,26 @@ impl Flawed {
         }
     }
 
-    fn after(&self, batch: &Batch, committed: &Committed) {
-        for (change, applied) in batch.changes.iter().zip(&committed.changes) {
+    /// Spoils what was committed.
+    fn after(&self, batch: &Batch, committed: &mut Committed) {
+        for (change, applied) in batch.changes.iter().zip(&mut committed.changes) {
             let (path, Effect::Put { content, .. }) = (applied.resolved.as_str(), &change.effect) else {
                 continue;
             };
-            if self.flaw == Flaw::RewritesIdenticalBytes && !applied.publish.changed {
-                let mut bytes = Vec::new();
-                content.open().unwrap().read_to_end(&mut bytes).unwrap();
-                self.world.replace(path, &bytes).unwrap();
-            }
-            if self.flaw == Flaw::LosesTheMode && applied.before.is_regular() {
-                self.world.chmod(path, 0o644).unwrap();
+            match self.flaw {
+                // A rename over the name keeps nothing of what was there.
+                Flaw::TruncatesWhatIsThere | Flaw::ChecksThenCreates | Flaw::HashesThenRenames => {
+                    for left in applied.left.drain(..) {
+                        self.world.unlink(left.split(": ").next().unwrap()).unwrap();
+                    }
+                }
+                Flaw::RewritesIdenticalBytes if !applied.publish.changed => {
+                    let mut bytes = Vec::new();
+                    content.open().unwrap().read_to_end(&mut bytes).unwrap();
+                    self.world.replace(path, &bytes).unwrap();
+                }
+                Flaw::LosesTheMode if applied.before.is_regular() => self.world.chmod(path, 0o644).unwrap(),
+                _ => {}
             }
         }
     }
@@ -281,7 +289,7 @@ impl FileOps for Flawed {
             }
             outcome = self.inner.commit(batch.clone()).await;
         }
-        if let Ok(committed) = &outcome {
+        if let Ok(committed) = &mut outcome {
             self.after(&batch, committed);
         }
         outcome

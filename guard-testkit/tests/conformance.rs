@@ -58,7 +58,7 @@ async fn local_keeps_every_guarantee_without_a_lease() {
 #[tokio::test(flavor = "multi_thread")]
 async fn local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange() {
     if unprivileged::here("local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange") {
-        let of_the_exchange = ["one_of_many_replacements_wins", "many_additions_all_land"];
+        let of_the_exchange = ["one_of_many_replacements_wins", "many_additions_lose_none"];
         passes(LocalFixture::configured(|builder| builder.danger_force_tier(Tier::Window)), &of_the_exchange)
             .await;
     }

@@ -85,7 +85,7 @@ cases! {
     errors::one_directory_is_one_root => "A root's reply tells its physical path, whatever links it was opened through.",
     errors::a_root_that_was_replaced_is_not_used => "A root that was renamed away, or replaced by another directory, is not used any more.",
     errors::settling_is_true_or_unsupported => "A commit that was carried out settles as applied, a refused one as not applied, or settling is unsupported.",
-    races::one_of_many_creations_wins => "Of many creations of one name at once, exactly one wins, and its bytes are there.",
-    races::one_of_many_replacements_wins => "Of many replacements of one version at once, exactly one wins, and its bytes are there (tier exchange).",
-    races::many_additions_all_land => "Many compare-and-swap loops on one file lose no line (tier exchange).",
+    races::one_of_many_creations_wins => "Of many creations of one name at once exactly one goes through, and its bytes are there.",
+    races::one_of_many_replacements_wins => "Of many replacements of one version at once exactly one goes through, and its bytes are at the name or under a reported one (tier exchange).",
+    races::many_additions_lose_none => "Of many compare-and-swap loops on one file, each commit that went through is superseded by one that named its digest, or is at the name, or under a reported one (tier exchange).",
 }
