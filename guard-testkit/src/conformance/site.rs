@@ -340,13 +340,15 @@ pub(super) fn batch(changes: Vec<Change>) -> Batch {
 
 /// Returns bytes of every value, NUL and CR among them, that repeat nowhere nearby.
 pub(super) fn noise(len: usize) -> Vec<u8> {
-    // A linear congruential generator (Knuth, MMIX).
+    let mut bytes = Vec::with_capacity(len + 8);
     let mut state: u64 = 1;
-    let mut next = || {
+    while bytes.len() < len {
+        // A linear congruential generator (Knuth, MMIX), whose low bits are mixed with its high ones.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..len).map(|_| next()).collect()
+        bytes.extend_from_slice(&(state ^ (state >> 33)).to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
 }
 
 /// Names a root that no target has given.
