@@ -5,12 +5,15 @@
 //! - [`conformance`] is the suite of the port's guarantees that an implementer runs on a target of their own.
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
+//! - [`rival`] is a competing writer in a process of its own, and [`race`] counts what is lost against it.
 //! - [`skip`] is for tests that need what a machine may not have; [`unprivileged`] runs one as a user without rights.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
 pub mod conformance;
 pub mod memory;
+pub mod race;
+pub mod rival;
 pub mod skip;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
