@@ -1,5 +1,8 @@
 //! The accidents, on real files with real databases: what appears between the decision and the effect survives.
-#![allow(clippy::disallowed_methods, reason = "the test acts as another process does, and as an unguarded tool")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the test acts as another process does, and as an unguarded tool"
+)]
 
 mod workspace;
 
@@ -25,7 +28,7 @@ fn database_at_the_barrier(ws: &Workspace, name: &str) {
         if let Err(error) = std::fs::remove_file(&database) {
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
         }
-        create_database(&database, Journal::Delete).expect("a new database");
+        create_database(&database, Journal::Rollback).expect("a new database");
         std::fs::copy(&database, &copy).expect("the copy is new");
     });
 }
@@ -59,7 +62,7 @@ async fn control_an_unguarded_write_loses_the_database() {
     let ws = Workspace::new().await;
     let database = ws.path("app.sqlite");
     let absent = !database.exists();
-    create_database(&database, Journal::Delete).unwrap();
+    create_database(&database, Journal::Rollback).unwrap();
     if absent {
         std::fs::write(&database, "text\n").unwrap();
     }
@@ -81,7 +84,7 @@ async fn control_an_unguarded_edit_loses_the_database() {
     let notes = ws.put("notes", b"one\n");
     let text = std::fs::read_to_string(&notes).unwrap();
     std::fs::remove_file(&notes).unwrap();
-    create_database(&notes, Journal::Delete).unwrap();
+    create_database(&notes, Journal::Rollback).unwrap();
     std::fs::write(&notes, text.replace("one", "two")).unwrap();
     assert!(integrity_check(&notes).is_err());
 }
@@ -101,7 +104,7 @@ async fn control_an_unguarded_move_loses_the_database() {
     let ws = Workspace::new().await;
     let notes = ws.put("notes", b"one\n");
     let database = ws.path("app.sqlite");
-    create_database(&database, Journal::Delete).unwrap();
+    create_database(&database, Journal::Rollback).unwrap();
     std::fs::rename(notes, &database).unwrap();
     assert!(integrity_check(&database).is_err());
 }
@@ -143,9 +146,15 @@ async fn nothing_leaves_the_workspace_and_control_an_unguarded_write_does() {
         std::os::unix::fs::symlink("../outside/new", ws.path("dangling")).unwrap();
         let before = ws.digest();
         let absolute = outside.join("secret").to_str().unwrap().to_owned();
-        for path in
-            ["../outside/secret", absolute.as_str(), "out/secret", "out/new", "final", "dangling", "x/../../outside/secret"]
-        {
+        for path in [
+            "../outside/secret",
+            absolute.as_str(),
+            "out/secret",
+            "out/new",
+            "final",
+            "dangling",
+            "x/../../outside/secret",
+        ] {
             let actor = ws.actor();
             let refused = [
                 code(actor.read_file(read(path)).await),
@@ -157,7 +166,9 @@ async fn nothing_leaves_the_workspace_and_control_an_unguarded_write_does() {
                 let name_is_free = *call == "move" && ["final", "dangling"].contains(&path);
                 let missing = path.starts_with("x/") && code == Code::NotFound;
                 assert!(
-                    code == Code::OutsideRoot || missing || (name_is_free && matches!(code, Code::Exists | Code::NotFound)),
+                    code == Code::OutsideRoot
+                        || missing
+                        || (name_is_free && matches!(code, Code::Exists | Code::NotFound)),
                     "{call} {path}: {code}"
                 );
             }

@@ -4,6 +4,7 @@
 //!   for what the port means, and light enough for the tests of whatever stands on the port.
 //! - [`conformance`] is the suite of the port's guarantees that an implementer runs on a target of their own.
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
+//! - [`skip`] says which tests a machine cannot run; [`rerun`] runs one again as another user, or with mounts of its own.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
 //! - [`rival`] is a competing writer in a process of its own, and [`race`] counts what is lost against it.
 //! - [`skip`] is for tests that need what a machine may not have; [`unprivileged`] runs one as a user without rights.
@@ -12,8 +13,7 @@
 
 pub mod conformance;
 pub mod memory;
-pub mod race;
-pub mod rival;
+pub mod rerun;
 pub mod skip;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

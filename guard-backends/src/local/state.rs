@@ -49,7 +49,7 @@ pub(super) fn escaped(bytes: &[u8]) -> String {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));
         for byte in chunk.invalid() {
             // Writing to a String cannot fail.
-            let _ = write!(text, "\\x{byte:02x}");
+            let _ = write!(text, "\\x{byte:02X}");
         }
     }
     text

@@ -139,7 +139,7 @@ pub struct Listing {
 /// One name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// The name; bytes that are not UTF-8 as `\xHH`, and then a backslash as `\\`.
+    /// The name; bytes that are not UTF-8 as `\xHH` in upper case, and then a backslash as `\\`.
     pub name: String,
     /// Whether the name can be used in a path (it is UTF-8).
     pub addressable: bool,

@@ -173,7 +173,7 @@ pub(crate) async fn mutate(
             locked = Some(lock(&request, &items).await);
         }
         let looks = manner.looking == Looking::Always || shows;
-        if decide(&mut request, &mut items, looks).await? == Settled::Moved {
+        if decide(&mut request, &mut items, looks).await? == Settled::Anew {
             continue;
         }
         let intents = plan(&request, &items)?;
@@ -216,19 +216,24 @@ async fn lock(request: &Request, items: &[Item]) -> Locked {
 enum Settled {
     /// Every item is allowed.
     Here,
-    /// A path led elsewhere than its text; it has to be decided (and locked) anew.
-    Moved,
+    /// A path led elsewhere than its text, or more is known of it; it has to be decided (and locked) anew.
+    Anew,
 }
 
 /// Decides on every item: first by what needs no request, then, where somebody has to look, on what is there.
 async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Result<Settled, Failure> {
     let mut unread = Vec::new();
+    let mut unseen = Vec::new();
     for (index, item) in items.iter_mut().enumerate() {
         let read = item.was_read();
         match request.judge(&item.site, item.asked, item.known()) {
             // Whether the remedy is to read it depends on the content, which a failed commit does not report.
             Err(failure) if item.look.is_some() && !read && depends_on_content(&failure) => {
                 unread.push(index);
+            }
+            // What it refuses to remove unseen may not be there, or be nothing that can be seen.
+            Err(failure) if item.look.is_none() && failure.refusal.code == Code::NotRead => {
+                unseen.push(index)
             }
             Err(failure) => return Err(failure),
             Ok(Decision::Allowed(allowed)) if read || !looks => item.allowed = Some(allowed),
@@ -238,6 +243,9 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
             }
             Ok(_) => unread.push(index),
         }
+    }
+    if let Some(index) = unseen.first() {
+        return look_at(request, &mut items[*index]).await;
     }
     if unread.is_empty() {
         return Ok(Settled::Here);
@@ -251,7 +259,7 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
         let contents = contents.map_err(|error| op_error(&item.site.requested, &error))?;
         if contents.found.resolved != item.site.expect {
             item.site.redirect(contents.found.resolved.clone())?;
-            settled = Settled::Moved;
+            settled = Settled::Anew;
         }
         item.look = Some(Look::of(contents));
         if settled == Settled::Here {
@@ -264,6 +272,17 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
         }
     }
     Ok(settled)
+}
+
+/// Learns the state of an item, without its content, so that it can be decided once more.
+async fn look_at(request: &mut Request, item: &mut Item) -> Result<Settled, Failure> {
+    let depth = request.digest_depth();
+    let found = request.stat_one(&item.site, depth).await?;
+    if found.resolved != item.site.expect {
+        item.site.redirect(found.resolved)?;
+    }
+    item.look = Some(Look { state: found.state, shape: Fact::Unknown, bytes: None, read: false });
+    Ok(Settled::Anew)
 }
 
 fn depends_on_content(failure: &Failure) -> bool {

@@ -190,7 +190,7 @@ pub(super) fn shown(bytes: &[u8]) -> String {
         text.push_str(&chunk.valid().replace('\\', "\\\\"));
         for byte in chunk.invalid() {
             // Writing to a String never fails.
-            let _ = write!(text, "\\x{byte:02x}");
+            let _ = write!(text, "\\x{byte:02X}");
         }
     }
     text

@@ -48,7 +48,7 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<Published, Fai
         };
         return Err(Failed { cause, fate });
     }
-    let published = Published::new(came.state(), FileState::Absent, Tier::Exchange);
+    let published = Published::new(came.state(), came.state(), Tier::Exchange);
     Ok(published.with(Moved { from, to, thing: came }))
 }
 
@@ -96,7 +96,7 @@ fn by_link(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<Published, Fai
     match removed {
         Ok(removed) => {
             let before = work.old.thing.state();
-            Ok(Published::new(before, FileState::Absent, Tier::Exchange).with(created).with(removed))
+            Ok(Published::new(before.clone(), before, Tier::Exchange).with(created).with(removed))
         }
         Err(failed) => {
             let fate = Box::new(created).undo(cx);
