@@ -6,3 +6,8 @@
 pub mod audit;
 #[cfg(unix)]
 pub mod local;
+
+/// The examples of the README are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
