@@ -16,7 +16,8 @@ pub enum Verdict {
     },
     /// The state (or the class) of the path decides: learn it and ask again.
     ///
-    /// With the state and the class known, a decision is never undecided.
+    /// With the state and the class known (and with the state the digest of a regular file within the limit), a
+    /// decision is never undecided.
     Undecided,
     /// The call may not be made.
     Refuse(Refusal),

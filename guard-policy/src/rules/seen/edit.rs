@@ -1,13 +1,11 @@
 //! A part of a text, in whatever version is read for it.
 
 use super::{
-    Outcome, binary_exists, content, contradiction, expectation, expected, not_found, not_regular, stale,
-    state, too_large, view,
+    Outcome, binary_exists, content, contradiction, expectation, expected, not_found, not_regular,
+    refuse_class, stale, state, too_large, view, without_digest,
 };
-use crate::rules::documents::{Kind, powerpoint};
-use crate::{
-    Call, Code, ContentClass, Digest, Expect, Fact, Facts, FileState, Policy, Refusal, Seen, Switch,
-};
+use crate::rules::documents::Kind;
+use crate::{Call, Code, ContentClass, Expect, Fact, Facts, FileState, Policy, Refusal, Seen};
 
 /// An edit reads what it changes, so that no view is needed: the precondition is the digest of what was read.
 pub(super) fn check(
@@ -17,38 +15,37 @@ pub(super) fn check(
     kind: Kind,
 ) -> Result<Outcome, Refusal> {
     let wanted = expected(call);
-    if let Seen::Whole { digest, .. } | Seen::Part { digest, .. } = view(policy, facts)
-        && let Some(wanted) = wanted
-        && wanted != *digest
-    {
-        return Err(expectation(call, facts, wanted));
-    }
-    let (found, len, digest) = match state(facts) {
-        Some(FileState::Absent) => return Err(not_found(call)),
+    let unseen = match (view(policy, facts), wanted) {
+        (Seen::Whole { digest, .. } | Seen::Part { digest, .. }, Some(wanted)) if wanted != *digest => {
+            Some(wanted)
+        }
+        _ => None,
+    };
+    let (found, len, digest) = match (state(facts), unseen) {
+        (Some(FileState::Absent), _) => return Err(not_found(call)),
         _ if call.expect == Some(Expect::Absent) => return Err(contradiction(call)),
-        None => return Ok(Outcome::Undecided),
-        Some(found @ FileState::Regular { len, digest, .. }) => (found, *len, *digest),
-        Some(found) => return Err(not_regular(call, found)),
+        (None, Some(wanted)) => return Err(expectation(call, facts, wanted)),
+        (None, None) => return Ok(Outcome::Undecided),
+        (Some(found @ FileState::Regular { len, digest, .. }), _) => (found, *len, *digest),
+        (Some(found), _) => return Err(not_regular(call, found)),
     };
     if len > policy.limits.file_bytes {
         return Err(too_large(call, len, policy.limits.file_bytes));
     }
-    let Some(digest) = digest else { return Err(too_large(call, len, policy.limits.digest)) };
-    let Fact::Known(class) = facts.class else { return Ok(Outcome::Undecided) };
-    if let Some(code) = kind.exists() {
-        under_binary_name(policy, call, facts, code, found, digest, class)?;
-    }
-    if class == ContentClass::Binary {
-        if kind == Kind::Pot {
-            return Err(powerpoint(call));
-        }
-        if policy.rules.content_classes == Switch::On {
-            return Err(Refusal::new(Code::BinaryContent, call.requested, ""));
-        }
+    let Some(digest) = digest else { return without_digest(policy, call, len) };
+    if facts.class == Fact::Unknown {
+        return Ok(Outcome::Undecided);
     }
     if wanted.is_some_and(|wanted| wanted != digest) {
-        return Err(stale(policy, call, facts, found));
+        return Err(stale(policy, call, facts, kind, found));
     }
+    if let Some(code) = kind.exists() {
+        under_binary_name(policy, call, facts, kind, code, found)?;
+    }
+    if let Some(wanted) = unseen {
+        return Err(expectation(call, facts, wanted));
+    }
+    refuse_class(policy, call, kind, facts.class)?;
     Ok(content(digest))
 }
 
@@ -57,19 +54,18 @@ fn under_binary_name(
     policy: &Policy,
     call: &Call<'_>,
     facts: &Facts<'_>,
+    kind: Kind,
     code: Code,
     found: &FileState,
-    digest: Digest,
-    class: ContentClass,
 ) -> Result<(), Refusal> {
     match view(policy, facts) {
-        Seen::Whole { digest: seen, .. } if class == ContentClass::Text => {
-            if *seen == digest {
+        Seen::Whole { digest, .. } if facts.class == Fact::Known(ContentClass::Text) => {
+            if found.digest() == Some(*digest) {
                 Ok(())
             } else {
-                Err(stale(policy, call, facts, found))
+                Err(stale(policy, call, facts, kind, found))
             }
         }
-        _ => Err(binary_exists(policy, call, code, Fact::Known(class))),
+        _ => Err(binary_exists(policy, call, code, facts.class)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Compared, Outcome, compare, content, contradiction, expectation, expected, moved_on, not_found,
-    not_regular, state, too_large, view,
+    not_regular, state, too_large, view, without_digest,
 };
 use crate::{
     Act, Call, DeleteUnseen, Digest, Expect, Facts, FileState, Policy, Precondition, Refusal, Seen, Switch,
@@ -96,7 +96,7 @@ fn unseen(
 ) -> Result<Outcome, Refusal> {
     match found {
         Some(FileState::Regular { len, digest: None, .. }) if free || *len > policy.limits.digest => {
-            Err(too_large(call, *len, policy.limits.digest))
+            without_digest(policy, call, *len)
         }
         _ if !free => Err(Refusal::not_seen(&[call.requested])),
         Some(FileState::Regular { digest: Some(digest), .. }) => Ok(content(*digest)),

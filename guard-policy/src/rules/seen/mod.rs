@@ -4,7 +4,7 @@ mod edit;
 mod leave;
 mod write;
 
-use super::documents::Kind;
+use super::documents::{Kind, powerpoint};
 use crate::{
     Act, Call, Code, ContentClass, Digest, Expect, Fact, Facts, FileState, Policy, Precondition, Refusal,
     RemedyCall, Seen, Switch, Tool,
@@ -91,8 +91,8 @@ fn expectation(call: &Call<'_>, facts: &Facts<'_>, wanted: Digest) -> Refusal {
 }
 
 /// Refuses text over a version that was not seen, where an older one was.
-fn stale(policy: &Policy, call: &Call<'_>, facts: &Facts<'_>, found: &FileState) -> Refusal {
-    if let Err(refusal) = refuse_class(policy, call, facts.class) {
+fn stale(policy: &Policy, call: &Call<'_>, facts: &Facts<'_>, kind: Kind, found: &FileState) -> Refusal {
+    if let Err(refusal) = refuse_class(policy, call, kind, facts.class) {
         return refusal;
     }
     let refusal = Refusal::stale(call.requested, found);
@@ -133,6 +133,15 @@ fn too_large(call: &Call<'_>, len: u64, limit: u64) -> Refusal {
     )
 }
 
+/// A regular file whose digest is needed and was not reported: it is over the limit, or nobody asked.
+fn without_digest(policy: &Policy, call: &Call<'_>, len: u64) -> Result<Outcome, Refusal> {
+    if len > policy.limits.digest {
+        Err(too_large(call, len, policy.limits.digest))
+    } else {
+        Ok(Outcome::Undecided)
+    }
+}
+
 /// How a regular file compares to a version that was seen.
 enum Compared {
     Same,
@@ -145,6 +154,14 @@ enum Compared {
 
 fn compare(policy: &Policy, len: u64, digest: Option<Digest>, seen: Digest) -> Compared {
     match digest {
+        // What is empty has its digest without being asked.
+        None if len == 0 => {
+            if seen == Digest::EMPTY {
+                Compared::Same
+            } else {
+                Compared::Other
+            }
+        }
         Some(digest) if digest == seen => Compared::Same,
         Some(_) => Compared::Other,
         None if len > policy.limits.digest => Compared::TooLarge,
@@ -153,15 +170,20 @@ fn compare(policy: &Policy, len: u64, digest: Option<Digest>, seen: Digest) -> C
 }
 
 /// Refuses what is there because of its class, where text over it would destroy it and no reading helps.
-fn refuse_class(policy: &Policy, call: &Call<'_>, class: Fact<ContentClass>) -> Result<(), Refusal> {
-    if policy.rules.content_classes == Switch::Off {
-        return Ok(());
-    }
+fn refuse_class(
+    policy: &Policy,
+    call: &Call<'_>,
+    kind: Kind,
+    class: Fact<ContentClass>,
+) -> Result<(), Refusal> {
+    let on = policy.rules.content_classes == Switch::On;
     match class {
+        Fact::Known(ContentClass::Binary) if kind == Kind::Pot => Err(powerpoint(call)),
+        Fact::Known(ContentClass::Binary) if on => Err(Refusal::new(Code::BinaryContent, call.requested, "")),
         // An edit leaves the bytes outside of it as they are.
-        Fact::Known(ContentClass::Bytes) if call.act == Act::Edit => Ok(()),
-        Fact::Known(ContentClass::Binary) => Err(Refusal::new(Code::BinaryContent, call.requested, "")),
-        Fact::Known(ContentClass::Bytes) => Err(Refusal::new(Code::NotUtf8, call.requested, "")),
+        Fact::Known(ContentClass::Bytes) if on && call.act != Act::Edit => {
+            Err(Refusal::new(Code::NotUtf8, call.requested, ""))
+        }
         _ => Ok(()),
     }
 }

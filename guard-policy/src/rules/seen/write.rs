@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     Compared, Outcome, binary_exists, compare, content, demand_absence, expectation, expected, not_found,
-    not_regular, refuse_class, stale, state, too_large, view,
+    not_regular, refuse_class, stale, state, too_large, view, without_digest,
 };
 use crate::rules::documents::{Kind, powerpoint};
 use crate::{
@@ -45,8 +45,15 @@ impl Write<'_> {
     fn over_binary_name(&self, code: Code) -> Result<Outcome, Refusal> {
         let Self { policy, call, facts, .. } = self;
         let vouched = match view(policy, facts) {
-            Seen::Whole { shape: Fact::Known(shape), .. } if shape.class == ContentClass::Text => {
-                return self.over_text();
+            Seen::Whole { digest, shape: Fact::Known(shape) } if shape.class == ContentClass::Text => {
+                let now = state(facts).and_then(FileState::digest);
+                let is_other = now.is_some_and(|now| now != *digest);
+                return match facts.class {
+                    Fact::Known(class) if is_other && class != ContentClass::Text => {
+                        Err(binary_exists(policy, call, code, facts.class))
+                    }
+                    _ => self.over_text(),
+                };
             }
             Seen::Whole { digest, shape: Fact::Unknown } => Some(*digest),
             _ => None,
@@ -56,12 +63,12 @@ impl Write<'_> {
             None if expected(call).is_some() => Ok(Outcome::Undecided),
             None | Some(FileState::Absent) => Ok(Outcome::Under(Precondition::Absent)),
             Some(found) => match (found.digest(), facts.class) {
-                (Some(digest), class) if vouched == Some(digest) && is_text(class) != Some(false) => {
-                    match expected(call) {
-                        Some(wanted) if wanted != digest => Err(expectation(call, facts, wanted)),
-                        _ if class == Fact::Unknown => Ok(Outcome::Undecided),
-                        _ => Ok(content(digest)),
-                    }
+                (Some(digest), _) if expected(call).is_some_and(|wanted| wanted != digest) => {
+                    Err(Refusal::new(code, call.requested, ""))
+                }
+                (Some(digest), Fact::Unknown) if vouched == Some(digest) => Ok(Outcome::Undecided),
+                (Some(digest), Fact::Known(ContentClass::Text)) if vouched == Some(digest) => {
+                    Ok(content(digest))
                 }
                 (_, class) => Err(binary_exists(policy, call, code, class)),
             },
@@ -80,10 +87,7 @@ impl Write<'_> {
         }
         match seen {
             Seen::Whole { digest, shape } => self.over_seen(*digest, *shape),
-            _ if policy.views == Switch::Off || policy.unseen == Unseen::Allow => match wanted {
-                Some(wanted) => self.over_seen(wanted, Fact::Unknown),
-                None => self.over_anything(),
-            },
+            _ if policy.views == Switch::Off || policy.unseen == Unseen::Allow => self.over_anything(wanted),
             Seen::Part { digest, missing, shape } => Err(self.over_part(*digest, missing, *shape)),
             Seen::Nothing | Seen::Link { .. } => self.over_unseen(wanted),
         }
@@ -91,23 +95,23 @@ impl Write<'_> {
 
     /// Over a version of which only a part was seen: refused, with the window that is missing.
     fn over_part(&self, seen: Digest, missing: &Range<u64>, shape: Fact<TextShape>) -> Refusal {
-        let Self { policy, call, facts, .. } = self;
+        let Self { policy, call, facts, kind } = self;
         match state(facts) {
             Some(found @ FileState::Regular { len, digest, .. }) => {
                 match compare(policy, *len, *digest, seen) {
-                    Compared::Other => return stale(policy, call, facts, found),
+                    Compared::Other => return stale(policy, call, facts, *kind, found),
                     Compared::TooLarge => return too_large(call, *len, policy.limits.digest),
                     Compared::Same | Compared::Unknown => {}
                 }
             }
-            Some(found) => return stale(policy, call, facts, found),
+            Some(found) => return stale(policy, call, facts, *kind, found),
             None => {}
         }
         let class = match shape {
             Fact::Known(shape) => Fact::Known(shape.class),
             Fact::Unknown => facts.class,
         };
-        if let Err(refusal) = refuse_class(policy, call, class) {
+        if let Err(refusal) = refuse_class(policy, call, *kind, class) {
             return refusal;
         }
         // One read delivers no more; the next refusal names what is then missing.
@@ -117,7 +121,7 @@ impl Write<'_> {
 
     /// Where nothing was seen: over nothing, or over a file that has nothing in it.
     fn over_unseen(&self, wanted: Option<Digest>) -> Result<Outcome, Refusal> {
-        let Self { policy, call, facts, .. } = self;
+        let Self { policy, call, facts, kind } = self;
         let Some(FileState::Regular { len, digest, .. }) = state(facts) else {
             return match wanted {
                 Some(_) => Err(Refusal::new(Code::NotRead, call.requested, "")),
@@ -130,24 +134,24 @@ impl Write<'_> {
             (Some(Digest::EMPTY), _) => Ok(content(Digest::EMPTY)),
             (None, _) if *len > policy.limits.digest => Err(too_large(call, *len, policy.limits.digest)),
             _ => {
-                refuse_class(policy, call, facts.class)?;
+                refuse_class(policy, call, *kind, facts.class)?;
                 Err(Refusal::new(Code::NotRead, call.requested, ""))
             }
         }
     }
 
-    /// Over a version that was seen as a whole, or that the caller names where nothing need be seen.
+    /// Over a version that was seen as a whole.
     fn over_seen(&self, seen: Digest, shape: Fact<TextShape>) -> Result<Outcome, Refusal> {
-        let Self { policy, call, facts, .. } = self;
+        let Self { policy, call, facts, kind } = self;
         match state(facts) {
             Some(found @ FileState::Regular { len, digest, .. }) => {
                 match compare(policy, *len, *digest, seen) {
-                    Compared::Other => return Err(stale(policy, call, facts, found)),
+                    Compared::Other => return Err(stale(policy, call, facts, *kind, found)),
                     Compared::TooLarge => return Err(too_large(call, *len, policy.limits.digest)),
                     Compared::Same | Compared::Unknown => {}
                 }
             }
-            Some(found) => return Err(stale(policy, call, facts, found)),
+            Some(found) => return Err(stale(policy, call, facts, *kind, found)),
             None => {}
         }
         // Of the version that was seen, never of what is there: they are one only if the target says so.
@@ -156,39 +160,38 @@ impl Write<'_> {
             Fact::Unknown => Fact::Unknown,
         };
         if self.kind == Kind::Pot {
-            match if class == Fact::Unknown { facts.class } else { class } {
-                Fact::Known(ContentClass::Binary) => return Err(powerpoint(call)),
-                Fact::Known(_) => {}
-                Fact::Unknown => return Ok(Outcome::Undecided),
+            match (class, facts.class) {
+                (Fact::Known(ContentClass::Binary), _) => return Err(powerpoint(call)),
+                (Fact::Unknown, Fact::Unknown) => return Ok(Outcome::Undecided),
+                _ => {}
             }
         }
         // An actor may replace binary content that it has seen as a whole: it wrote it itself.
         if class == Fact::Known(ContentClass::Bytes) {
-            refuse_class(policy, call, class)?;
+            refuse_class(policy, call, *kind, class)?;
         }
         Ok(content(seen))
     }
 
     /// Over whatever is there, where the policy demands no view: it is looked at first, so that nothing newer is
     /// lost.
-    fn over_anything(&self) -> Result<Outcome, Refusal> {
-        let Self { policy, call, facts, .. } = self;
-        let Some(FileState::Regular { len, digest, .. }) = state(facts) else {
+    fn over_anything(&self, wanted: Option<Digest>) -> Result<Outcome, Refusal> {
+        let Self { policy, call, facts, kind } = self;
+        let Some(found @ FileState::Regular { len, digest, .. }) = state(facts) else {
             return Ok(state(facts).map_or(Outcome::Undecided, |_| Outcome::Under(Precondition::Absent)));
         };
-        if *len == 0 {
-            return Ok(content(Digest::EMPTY));
+        let digest = match digest {
+            _ if *len == 0 => Digest::EMPTY,
+            Some(digest) => *digest,
+            None => return without_digest(policy, call, *len),
+        };
+        if wanted.is_some_and(|wanted| wanted != digest) {
+            return Err(stale(policy, call, facts, *kind, found));
         }
-        let Some(digest) = digest else { return Err(too_large(call, *len, policy.limits.digest)) };
-        match facts.class {
-            Fact::Unknown => return Ok(Outcome::Undecided),
-            Fact::Known(ContentClass::Binary) if self.kind == Kind::Pot => return Err(powerpoint(call)),
-            class @ Fact::Known(_) => refuse_class(policy, call, class)?,
+        if *len > 0 && facts.class == Fact::Unknown {
+            return Ok(Outcome::Undecided);
         }
-        Ok(content(*digest))
+        refuse_class(policy, call, *kind, facts.class)?;
+        Ok(content(digest))
     }
-}
-
-fn is_text(class: Fact<ContentClass>) -> Option<bool> {
-    class.known().map(|class| class == ContentClass::Text)
 }
