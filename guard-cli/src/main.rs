@@ -1,2 +1,21 @@
-//! guard-cli.
-fn main() {}
+//! `guard`: the file tools on the command line.
+//!
+//! The binary reads what libraries may not: its arguments, the environment, the terminal, a policy file.
+
+mod args;
+mod config;
+mod doctor;
+mod exit;
+mod render;
+mod run;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    // Clap ends the process itself: 0 for help, 2 for usage.
+    let cli = args::Cli::parse();
+    exit::guarded(|| run::run(&cli)).into()
+}

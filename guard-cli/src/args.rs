@@ -1,0 +1,231 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use guard_core::policy::Digest;
+use guard_core::{ByteWindow, ExpectArg};
+
+/// File tools that do not destroy what was not seen, do not act on the wrong machine and do not leave the workspace.
+///
+/// One call is one actor that has seen nothing: to replace or delete a file, name the version with `--expect`, as
+/// `guard read` and `guard stat` print it.
+///
+/// Exit codes: 0 done, 1 refused (nothing changed), 2 usage, 3 unavailable or outcome unknown, 4 a bug in guard.
+#[derive(Debug, Parser)]
+#[command(name = "guard", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) guard: GuardArgs,
+    /// Print one JSON object: the receipt, the result or the refusal.
+    #[arg(long, global = true, display_order = 100)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What the guard stands on; before the command.
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// Where the files are.
+    #[arg(long, value_enum, default_value_t = Target::Local)]
+    pub(crate) target: Target,
+    /// A directory to work in; repeatable, the first is the base of relative paths [default: the current directory].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root: Vec<String>,
+    /// A directory to read in only; repeatable.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) root_ro: Vec<String>,
+    /// The rules, as TOML; no file is read that is not named here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<String>,
+}
+
+/// Where the files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// This machine.
+    Local,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print a file; its digest and what was left out are said on standard error.
+    Read(Read),
+    /// Write a whole file from standard input, byte for byte.
+    Write(Write),
+    /// Replace a text in a file.
+    Edit(Edit),
+    /// Delete a file or a link.
+    Rm(Remove),
+    /// Move a file or a link to a free name.
+    Mv(Move),
+    /// Make a directory and its parents.
+    Mkdir(MakeDir),
+    /// List a directory.
+    Ls(List),
+    /// Tell what is at a path, with the digest.
+    Stat(Stat),
+    /// Tell which rules apply to a path, and why.
+    Explain(Explain),
+    /// Tell what the target can do.
+    Doctor(Doctor),
+    /// Print the completions for a shell.
+    Completions(Completions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Read {
+    /// The file: relative to the first root, absolute, or below `~`.
+    pub(crate) path: String,
+    /// First line, from 1.
+    #[arg(long, value_name = "LINE", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) offset: Option<u64>,
+    /// Number of lines.
+    #[arg(long, value_name = "LINES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+    /// A window of bytes instead of lines.
+    #[arg(long, value_name = "OFFSET:LENGTH", value_parser = window, conflicts_with_all = ["offset", "limit"])]
+    pub(crate) bytes: Option<ByteWindow>,
+}
+
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "the flags of a command are independent")]
+pub(crate) struct Write {
+    /// The file.
+    pub(crate) path: String,
+    /// The version to replace: `absent`, or its digest `sha256:HEX` [default: absent].
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<ExpectArg>,
+    /// Replace whatever version is there.
+    #[arg(long, conflicts_with = "expect")]
+    pub(crate) danger_unseen: bool,
+    /// Make a new file executable.
+    #[arg(long)]
+    pub(crate) executable: bool,
+    /// Write content that looks like a display of a file with line numbers.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    #[command(flatten)]
+    pub(crate) danger: DangerArgs,
+    /// Show the verdict and the difference and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// What may be lost in a replacement.
+#[derive(Debug, Args)]
+pub(crate) struct DangerArgs {
+    /// Let the owner, ACL and extended attributes of the old file be lost.
+    #[arg(long)]
+    pub(crate) danger_lose_metadata: bool,
+    /// Write a mount point in place, which a crash can leave half done.
+    #[arg(long)]
+    pub(crate) danger_in_place: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// The file.
+    pub(crate) path: String,
+    /// The text to replace; it has to occur exactly once.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) old: String,
+    /// What to put in its place.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) new: String,
+    /// Replace every occurrence.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// The version to edit, `sha256:HEX`; needed for text under the name of a binary format.
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect: Option<Digest>,
+    #[command(flatten)]
+    pub(crate) danger: DangerArgs,
+    /// Show the verdict and the difference and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Remove {
+    /// The file or link; a link is deleted itself.
+    pub(crate) path: String,
+    /// The version to delete, `sha256:HEX`.
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect: Option<Digest>,
+    /// Delete whatever version is there.
+    #[arg(long, conflicts_with = "expect")]
+    pub(crate) danger_unseen: bool,
+    /// Show the verdict and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Move {
+    /// The file or link; a link is moved itself.
+    pub(crate) from: String,
+    /// The new name; nothing may be there.
+    pub(crate) to: String,
+    /// The version to move, `sha256:HEX`.
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) expect: Option<Digest>,
+    /// Show the verdict and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MakeDir {
+    /// The directory.
+    pub(crate) path: String,
+    /// Show the verdict and change nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// The directory; the first root where it is left out.
+    pub(crate) path: Option<String>,
+    /// Go on after this name, as the page before said.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) after: Option<String>,
+    /// Number of entries.
+    #[arg(long, value_name = "ENTRIES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) limit: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Stat {
+    /// The paths.
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The path.
+    pub(crate) path: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// List what commits of dead processes left in the roots.
+    #[arg(long)]
+    pub(crate) leftovers: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Parses `OFFSET:LENGTH`.
+fn window(text: &str) -> Result<ByteWindow, String> {
+    let parts =
+        text.split_once(':').and_then(|(offset, length)| Some((offset.parse().ok()?, length.parse().ok()?)));
+    let (offset, length) = parts.ok_or("a window is written OFFSET:LENGTH, in bytes")?;
+    Ok(ByteWindow { offset, length })
+}

@@ -1,0 +1,67 @@
+//! What the target is and can do.
+
+use std::io::{self, Write};
+
+use guard_core::policy::Access;
+use guard_core::port::{LeaseSupport, Tier};
+
+use super::text::{DIM, Line, NOTE, styled};
+use crate::doctor::{Diagnosis, Leftovers};
+
+/// Writes the findings, one a line.
+pub(crate) fn diagnosis(out: &mut dyn Write, diagnosis: &Diagnosis) -> io::Result<()> {
+    let capabilities = &diagnosis.capabilities;
+    let home = capabilities.home.as_ref().map_or("none", |home| home.as_str());
+    let replace = match capabilities.tier {
+        Tier::Exchange => {
+            "exchange: what is displaced is judged, and put back if it is not what was expected"
+        }
+        Tier::Window => "window: checked, renamed, checked again; a race is narrowed, not closed",
+        Tier::CreatedNonatomic => "created-nonatomic: exclusive, but a reader can see a file partial",
+        Tier::InPlace => "in-place: neither exclusive nor crash-atomic",
+    };
+    let lease = match capabilities.lease {
+        LeaseSupport::Tried => "tried: where it is had, a file that is open for writing is noticed",
+        LeaseSupport::No => "none: a writer that has a file open can be missed",
+    };
+    let rows = [("target", diagnosis.target.as_str()), ("home", home), ("tier", replace), ("lease", lease)];
+    for (name, value) in rows {
+        writeln!(out, "{} {}", styled(DIM, format!("{name:<7}")), Line(value))?;
+        if name == "target" {
+            writeln!(out, "{} uid {}", styled(DIM, "user   "), capabilities.uid)?;
+        }
+    }
+    for root in &diagnosis.roots {
+        let access = if root.access == Access::ReadOnly { " (reading only)" } else { "" };
+        writeln!(out, "{} {}{access}", styled(DIM, "root   "), Line(root.path.as_str()))?;
+    }
+    match &diagnosis.leftovers {
+        Some(leftovers) => left(out, leftovers),
+        None => Ok(()),
+    }
+}
+
+fn left(out: &mut dyn Write, leftovers: &Leftovers) -> io::Result<()> {
+    if leftovers.found.is_empty() {
+        writeln!(out, "no leftovers")?;
+    }
+    for file in &leftovers.found {
+        writeln!(
+            out,
+            "{} {}: {}",
+            styled(NOTE, "left   "),
+            Line(file.path.as_str()),
+            super::stat::state(&file.state)
+        )?;
+        if let Some(digest) = file.state.digest() {
+            writeln!(out, "        {digest}")?;
+        }
+    }
+    for skipped in &leftovers.skipped {
+        writeln!(out, "{} {}", styled(NOTE, "skipped"), Line(skipped))?;
+    }
+    if leftovers.incomplete {
+        writeln!(out, "{} there are more names than were looked at", styled(NOTE, "partial"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! A call that was not done.
+
+use std::io::{self, Write};
+
+use guard_core::policy::{Argument, Refusal, RemedyCall, Tool};
+use guard_core::{Failure, Outcome};
+
+use super::text::{BAD, DIM, Line, Lines, NOTE, styled};
+
+/// Writes why, and how to go on.
+pub(crate) fn failure(out: &mut dyn Write, failure: &Failure, takes_expect: bool) -> io::Result<()> {
+    let Failure { outcome, refusal } = failure;
+    let word = match outcome {
+        Outcome::Unknown => "outcome unknown",
+        Outcome::Refused | Outcome::Done => "refused",
+    };
+    let head = styled(BAD, format!("{word} [{}]", refusal.code));
+    writeln!(out, "{head} {}", Lines(&refusal.message))?;
+    remedy(out, refusal, takes_expect)?;
+    for left in &refusal.left {
+        writeln!(out, "  {} {}", styled(NOTE, "left:"), Line(left))?;
+    }
+    Ok(())
+}
+
+fn remedy(out: &mut dyn Write, refusal: &Refusal, takes_expect: bool) -> io::Result<()> {
+    let Some(remedy) = &refusal.remedy else { return Ok(()) };
+    writeln!(out, "  {}", Lines(&remedy.sentence))?;
+    if let Some(command) = remedy.call.as_ref().and_then(command) {
+        writeln!(out, "  {}", styled(DIM, Line(&command)))?;
+        if takes_expect {
+            // What another process has seen is not known to this one.
+            writeln!(out, "  Then name the version here: --expect with the digest that it prints.")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a remedy's call as a command of this binary, where it is one.
+fn command(call: &RemedyCall) -> Option<String> {
+    let text = |name: &str| match call.arguments.get(name) {
+        Some(Argument::Text(text)) => Some(quoted(text)),
+        _ => None,
+    };
+    let mut words = vec!["guard".to_owned()];
+    match call.tool {
+        Tool::ReadFile => {
+            words.push("read".to_owned());
+            for name in ["offset", "limit"] {
+                if let Some(Argument::Number(number)) = call.arguments.get(name) {
+                    words.push(format!("--{name} {number}"));
+                }
+            }
+            if let Some(Argument::Window { offset, length }) = call.arguments.get("bytes") {
+                words.push(format!("--bytes {offset}:{length}"));
+            }
+        }
+        Tool::Stat => words.push("stat".to_owned()),
+        Tool::ListDir => words.push("ls".to_owned()),
+        _ => return None,
+    }
+    words.push("--".to_owned());
+    match call.arguments.get("paths") {
+        Some(Argument::Texts(paths)) => words.extend(paths.iter().map(|path| quoted(path))),
+        _ => words.push(text("path")?),
+    }
+    Some(words.join(" "))
+}
+
+/// Quotes a word for a POSIX shell, where it has to be.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+=:,@%".contains(char);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remedy_is_a_command_that_can_be_typed() {
+        let call = |tool, arguments: &[(&str, Argument)]| RemedyCall {
+            tool,
+            arguments: arguments.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        };
+        let path = ("path", Argument::Text("-it's".to_owned()));
+        let cases = [
+            (
+                call(Tool::ReadFile, &[path.clone(), ("offset", Argument::Number(3))]),
+                Some(r"guard read --offset 3 -- '-it'\''s'"),
+            ),
+            (
+                call(Tool::ReadFile, &[path.clone(), ("bytes", Argument::Window { offset: 1, length: 2 })]),
+                Some(r"guard read --bytes 1:2 -- '-it'\''s'"),
+            ),
+            (
+                call(Tool::Stat, &[("paths", Argument::Texts(vec!["a".to_owned(), "b c".to_owned()]))]),
+                Some("guard stat -- a 'b c'"),
+            ),
+            (call(Tool::EditFile, &[path]), None),
+        ];
+        for (call, expected) in cases {
+            assert_eq!(command(&call).as_deref(), expected);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! From a parsed command line to an exit code.
+
+use std::io::{self, Read as _, Write as _};
+
+use clap::CommandFactory as _;
+use guard_core::policy::{DeleteUnseen, Digest, EolPolicy, Policy, Unseen};
+use guard_core::{
+    Actor, DeleteFile, Display, EditFile, ExpectArg, Failure, ListDir, MakeDir, MoveFile, ReadFile,
+    StatPaths, WriteFile,
+};
+
+use crate::args::{self, Cli, Command};
+use crate::config::{self, UsageError};
+use crate::doctor;
+use crate::exit::Exit;
+use crate::render::{self, Shown};
+use crate::target::{self, Opened};
+
+/// A command that was not done.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The guard said no, or does not know.
+    Failure(Failure),
+    /// The command line is wrong.
+    Usage(UsageError),
+    /// The target cannot be opened.
+    Unavailable(String),
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<UsageError> for Ended {
+    fn from(error: UsageError) -> Self {
+        Self::Usage(error)
+    }
+}
+
+/// Carries out one command and prints what came of it.
+pub(crate) fn run(cli: &Cli) -> Exit {
+    if let Command::Completions(completions) = &cli.command {
+        let mut script = Vec::new();
+        clap_complete::generate(completions.shell, &mut Cli::command(), "guard", &mut script);
+        return printed(io::stdout().write_all(&script), Exit::Done);
+    }
+    let runtime = match tokio::runtime::Builder::new_current_thread().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return printed(render::error(&format!("no runtime: {error}")), Exit::Unavailable),
+    };
+    match runtime.block_on(carry_out(cli)) {
+        Ok(shown) => printed(render::shown(&shown, cli.json), Exit::Done),
+        Err(Ended::Failure(failure)) => {
+            let exit = Exit::from(&failure);
+            printed(render::failure(&failure, takes_expect(&cli.command), cli.json), exit)
+        }
+        Err(Ended::Usage(error)) => printed(render::error(&error.to_string()), Exit::Usage),
+        Err(Ended::Unavailable(why)) => printed(render::error(&why), Exit::Unavailable),
+    }
+}
+
+/// Ends as `exit`, unless the output could not be written; a reader that had enough is no failure.
+fn printed(written: io::Result<()>, exit: Exit) -> Exit {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            // What is said about it can be lost as well.
+            let _ = writeln!(io::stderr(), "guard: the output could not be written: {error}");
+            if exit == Exit::Done { Exit::Unavailable } else { exit }
+        }
+        _ => exit,
+    }
+}
+
+/// Tells whether the command can be told which version is there.
+const fn takes_expect(command: &Command) -> bool {
+    matches!(command, Command::Write(_) | Command::Edit(_) | Command::Rm(_) | Command::Mv(_))
+}
+
+async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
+    let mut policy = config::policy(cli.guard.policy.as_deref())?;
+    loosen(&mut policy, &cli.command);
+    let opened = target::open(&cli.guard, policy).await?;
+    let actor = opened.guard.actor("cli");
+    call(&cli.command, &opened, &actor).await
+}
+
+/// Takes what the flags of this one call allow.
+fn loosen(policy: &mut Policy, command: &Command) {
+    match command {
+        Command::Write(args::Write { danger_unseen: true, .. }) => policy.unseen = Unseen::Allow,
+        Command::Rm(args::Remove { danger_unseen: true, .. }) => {
+            policy.delete_unseen = DeleteUnseen::DangerAllow;
+        }
+        _ => {}
+    }
+}
+
+async fn call(command: &Command, opened: &Opened, actor: &Actor) -> Result<Shown, Ended> {
+    Ok(match command {
+        Command::Read(args) => Shown::Read(actor.read_file(read(args)).await?),
+        Command::Write(args) => Shown::Done(write(opened, actor, args).await?),
+        Command::Edit(args) => {
+            vouch(actor, &args.path, args.expect).await?;
+            Shown::Done(actor.edit_file(edit(args)).await?)
+        }
+        Command::Rm(args) => {
+            vouch(actor, &args.path, args.expect).await?;
+            let call = DeleteFile { path: args.path.clone(), dry_run: args.dry_run };
+            Shown::Done(actor.delete_file(call).await?)
+        }
+        Command::Mv(args) => {
+            vouch(actor, &args.from, args.expect).await?;
+            let call = MoveFile { from: args.from.clone(), to: args.to.clone(), dry_run: args.dry_run };
+            Shown::Done(actor.move_file(call).await?)
+        }
+        Command::Mkdir(args) => {
+            let call = MakeDir { path: args.path.clone(), dry_run: args.dry_run };
+            Shown::Done(actor.make_dir(call).await?)
+        }
+        Command::Ls(args) => {
+            let call = ListDir { path: args.path.clone(), after: args.after.clone(), limit: args.limit };
+            Shown::List(actor.list_dir(call).await?)
+        }
+        Command::Stat(args) => {
+            Shown::Stat(actor.stat(StatPaths { path: None, paths: args.paths.clone() }).await?)
+        }
+        Command::Explain(args) => Shown::Explained(actor.explain(&args.path).await?),
+        Command::Doctor(args) => Shown::Diagnosed(doctor::diagnose(opened, args.leftovers).await?),
+        // Answered before anything was opened.
+        Command::Completions(_) => Shown::Nothing,
+    })
+}
+
+/// The caller of this process has seen the version that it names.
+async fn vouch(actor: &Actor, path: &str, expect: Option<Digest>) -> Result<(), Failure> {
+    match expect {
+        Some(digest) => actor.vouch(path, digest).await,
+        None => Ok(()),
+    }
+}
+
+fn read(args: &args::Read) -> ReadFile {
+    ReadFile {
+        path: args.path.clone(),
+        offset: args.offset,
+        limit: args.limit,
+        bytes: args.bytes,
+        display: Display::Plain,
+    }
+}
+
+async fn write(opened: &Opened, actor: &Actor, args: &args::Write) -> Result<guard_core::Done, Ended> {
+    if let Some(ExpectArg::Content(digest)) = args.expect {
+        vouch(actor, &args.path, Some(digest)).await?;
+    }
+    let limit = opened.guard.policy().limits.write_bytes;
+    let mut content = Vec::new();
+    // One byte more than the limit: the guard then says what the limit is.
+    let stdin = io::stdin().lock().take(limit.saturating_add(1)).read_to_end(&mut content);
+    stdin.map_err(|error| UsageError(format!("standard input: {error}")))?;
+    let call = WriteFile {
+        path: args.path.clone(),
+        content: String::new(),
+        // Without a word of the caller's only the view decides: nothing was seen, so nothing may be there.
+        expect: args.expect,
+        // Standard input is exact; whoever pipes it in has decided on its line ends.
+        eol: Some(EolPolicy::Exact),
+        executable: args.executable,
+        raw: args.raw,
+        dry_run: args.dry_run,
+        danger_lose_metadata: args.danger.danger_lose_metadata,
+        danger_in_place: args.danger.danger_in_place,
+    };
+    Ok(actor.write_raw(call, content).await?)
+}
+
+fn edit(args: &args::Edit) -> EditFile {
+    EditFile {
+        path: args.path.clone(),
+        edits: Vec::new(),
+        old: Some(args.old.clone()),
+        new: Some(args.new.clone()),
+        replace_all: args.all,
+        dry_run: args.dry_run,
+        danger_lose_metadata: args.danger.danger_lose_metadata,
+        danger_in_place: args.danger.danger_in_place,
+    }
+}

@@ -1,0 +1,97 @@
+//! A workspace in a temporary directory, and the built binary run in it.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use guard_testkit::tree::Snapshot;
+use tempfile::TempDir;
+
+/// A workspace, with a home directory beside it.
+pub(crate) struct Bench {
+    dir: TempDir,
+}
+
+/// What one run of the binary came to.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let bench = Self { dir: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(bench.root()).unwrap();
+        std::fs::create_dir(bench.dir.path().join("home")).unwrap();
+        bench
+    }
+
+    /// Returns the workspace, free of links.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join("ws")
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    /// Prepares the binary, started in the workspace.
+    pub(crate) fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_guard"));
+        command.args(args).current_dir(self.root()).env_clear().env("HOME", self.dir.path().join("home"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn guard(&self, args: &[impl AsRef<OsStr>]) -> Run {
+        self.guard_with(args, b"")
+    }
+
+    pub(crate) fn guard_with(&self, args: &[impl AsRef<OsStr>], stdin: &[u8]) -> Run {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        // A command that does not read its input may be gone already.
+        let _ = child.stdin.take().unwrap().write_all(stdin);
+        let output = child.wait_with_output().unwrap();
+        Run {
+            code: output.status.code().unwrap(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Looks at the whole workspace: equal where nothing changed.
+    pub(crate) fn state(&self) -> Snapshot {
+        Snapshot::of(&self.root()).unwrap()
+    }
+
+    /// Replaces what differs from run to run.
+    pub(crate) fn plain(&self, text: &str) -> String {
+        let text = text.replace(self.root().to_str().unwrap(), "[ws]");
+        text.replace(self.dir.path().canonicalize().unwrap().to_str().unwrap(), "[dir]")
+            .replace(", with a lease", ", [lease]")
+            .replace(", without a lease", ", [lease]")
+            .replace(&format!("uid {}", self.dir.path().metadata().unwrap().uid()), "uid [uid]")
+    }
+}
+
+impl Run {
+    pub(crate) fn out(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}

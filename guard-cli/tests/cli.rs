@@ -1,0 +1,360 @@
+//! The built binary on real files: every command, every exit code, exact bytes.
+#![allow(clippy::disallowed_methods, reason = "tests make files and start the binary")]
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail as the test does")]
+
+mod bench;
+
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Read as _;
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+
+use bench::Bench;
+
+/// Runs command lines one after the other and writes down what a person sees.
+fn transcript(bench: &Bench, lines: &[(&[&str], &str)]) -> String {
+    let mut text = String::new();
+    for (args, stdin) in lines {
+        let run = bench.guard_with(args, stdin.as_bytes());
+        let shown: Vec<_> = args
+            .iter()
+            .map(|arg| if arg.contains([' ', '\n']) { format!("{arg:?}") } else { (*arg).to_owned() })
+            .collect();
+        let input = if stdin.is_empty() { String::new() } else { format!(" <<< {stdin:?}") };
+        writeln!(text, "$ guard {}{input}", shown.join(" ")).unwrap();
+        text.push_str(&bench.plain(run.out()));
+        for line in bench.plain(&run.stderr).lines() {
+            writeln!(text, "! {line}").unwrap();
+        }
+        writeln!(text, "= {}\n", run.code).unwrap();
+    }
+    text
+}
+
+/// The digest of `one\n`.
+const ONE: &str = "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806";
+
+#[test]
+fn every_command_tells_a_person_what_it_did() {
+    let bench = Bench::new();
+    symlink("/etc", bench.path("out")).unwrap();
+    let lines: &[(&[&str], &str)] = &[
+        (&["write", "notes.txt"], "one\n"),
+        (&["write", "notes.txt"], "one\n"),
+        (&["write", "notes.txt"], "two\n"),
+        (&["write", "notes.txt", "--expect", ONE, "--dry-run"], "two\n"),
+        (&["write", "notes.txt", "--expect", ONE], "two\n"),
+        (&["write", "notes.txt", "--expect", ONE], "three\n"),
+        (&["write", "new/deep/run.sh", "--executable"], "#!/bin/sh\n"),
+        (&["read", "notes.txt"], ""),
+        (&["edit", "notes.txt", "--old", "two", "--new", "2", "--dry-run"], ""),
+        (&["edit", "notes.txt", "--old", "two", "--new", "2"], ""),
+        (&["edit", "notes.txt", "--old", "three", "--new", "3"], ""),
+        (&["stat", "notes.txt", "new", "absent"], ""),
+        (&["mv", "notes.txt", "new/notes.txt"], ""),
+        (&["mv", "new/notes.txt", "new/deep/run.sh"], ""),
+        (&["mkdir", "a/b"], ""),
+        (&["ls"], ""),
+        (&["ls", "new", "--limit", "1"], ""),
+        (&["rm", "new/notes.txt"], ""),
+        (&["rm", "new/notes.txt", "--danger-unseen", "--dry-run"], ""),
+        (&["rm", "new/notes.txt", "--danger-unseen"], ""),
+        (&["write", "out/passwd"], "x"),
+        (&["write", "report.docx"], "x"),
+        (&["read", "new"], ""),
+        (&["read", "absent"], ""),
+        (&["explain", "new/deep/run.sh"], ""),
+        (&["explain", ".git/hooks/pre-commit"], ""),
+        (&["doctor", "--leftovers"], ""),
+    ];
+    insta::assert_snapshot!(transcript(&bench, lines));
+}
+
+#[test]
+fn help_says_every_option() {
+    let bench = Bench::new();
+    let mut text = bench.guard(&["--help"]).out().to_owned();
+    let commands =
+        ["read", "write", "edit", "rm", "mv", "mkdir", "ls", "stat", "explain", "doctor", "completions"];
+    for command in commands {
+        let run = bench.guard(&[command, "--help"]);
+        assert_eq!(run.code, 0);
+        write!(text, "\n$ guard {command} --help\n{}", run.out()).unwrap();
+    }
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn every_exit_code_and_nothing_changes_unless_it_is_0() {
+    let bench = Bench::new();
+    bench.put("a.txt", "one\n");
+    bench.put("data.sqlite", "SQLite format 3\0");
+    bench.put("bad.toml", "restrict = true\nretsrict = false\n");
+    symlink("loop", bench.path("loop")).unwrap();
+    let rows: &[(&[&str], i32, &str)] = &[
+        (&["--help"], 0, ""),
+        (&["--version"], 0, ""),
+        (&["read", "a.txt"], 0, "sha256:"),
+        (&["doctor"], 0, ""),
+        (&["write", "a.txt"], 1, "[not-read]"),
+        (&["write", "data.sqlite"], 1, "[binary-exists]"),
+        (&["write", "data.sqlite-wal"], 1, "[sqlite-sidecar]"),
+        (&["write", "../a.txt"], 1, "[outside-root]"),
+        (&["write", "CLAUDE.md"], 1, "[approval-required]"),
+        (&["write", ""], 1, "[invalid-path]"),
+        (&["write", "x/"], 1, "[invalid-path]"),
+        (&["read", "absent"], 1, "[not-found]"),
+        (&["read", "~/.ssh/id_ed25519"], 1, "[outside-root]"),
+        (&["read", ".env"], 1, "[secret]"),
+        (&["rm", "a.txt"], 1, "[not-read]"),
+        (&["mv", "a.txt", "data.sqlite"], 1, "[exists]"),
+        (&["edit", "a.txt", "--old", "", "--new", "x"], 1, "[empty-old]"),
+        (&["edit", "a.txt", "--old", "one", "--new", "one"], 1, "[no-change]"),
+        (&["ls", "a.txt"], 1, "[not-a-directory]"),
+        (&["--root-ro", ".", "write", "b.txt"], 1, "[read-only-root]"),
+        (&[], 2, "Usage"),
+        (&["frobnicate"], 2, "unrecognized subcommand"),
+        (&["write"], 2, "<PATH>"),
+        (&["write", "a.txt", "--expect", "sha256:12"], 2, "64 hexadecimal digits"),
+        (&["write", "a.txt", "--expect", "absent", "--danger-unseen"], 2, "cannot be used with"),
+        (&["write", "a.txt", "--dryrun"], 2, "--dryrun"),
+        (&["read", "a.txt", "--offset", "0"], 2, "--offset"),
+        (&["read", "a.txt", "--bytes", "1"], 2, "OFFSET:LENGTH"),
+        (&["rm", "a.txt", "--expect", "absent"], 2, "64 hexadecimal digits"),
+        (&["--target", "ssh", "ls"], 2, "--target"),
+        (&["--root", "absent", "ls"], 2, "absent"),
+        (&["--root", "a.txt", "ls"], 2, "a.txt"),
+        (&["--root", "x/../y", "ls"], 2, "`..` after a name"),
+        (&["--policy", "bad.toml", "ls"], 2, "retsrict"),
+        (&["--policy", "absent.toml", "ls"], 2, "absent.toml"),
+        (&["--root", "loop", "ls"], 3, "loop"),
+    ];
+    let before = bench.state();
+    for (args, code, said) in rows {
+        let run = bench.guard_with(args, b"text\n");
+        assert_eq!(run.code, *code, "{args:?}: {run:?}");
+        assert!(run.stderr.contains(said), "{args:?} does not say {said:?}: {run:?}");
+        assert!(!run.stderr.contains("this is a bug"), "{args:?}: {run:?}");
+    }
+    assert_eq!(bench.state(), before);
+}
+
+#[test]
+fn output_that_cannot_be_written_is_3_and_a_reader_that_had_enough_is_0() {
+    let bench = Bench::new();
+    bench.put("a.txt", "line\n".repeat(1000));
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = bench.command(&["read", "a.txt"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+
+    // The reading end is closed before the binary starts.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut child = bench.command(&["read", "a.txt"]).stdout(writer).spawn().unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+}
+
+#[test]
+fn standard_input_is_written_byte_for_byte_and_read_back_so() {
+    let bench = Bench::new();
+    let contents: &[&[u8]] = &[
+        b"",
+        b"no newline",
+        b"a\r\nb\nc\r",
+        b"\xEF\xBB\xBFbom\n",
+        b"caf\xE9\n",
+        b"\x1b[31mred\x1b[0m\n",
+        b"\t\xff\xfe\n",
+    ];
+    for (at, content) in contents.iter().enumerate() {
+        let name = format!("f{at}");
+        let run = bench.guard_with(&["write", &name], content);
+        assert_eq!(run.code, 0, "{content:?}: {run:?}");
+        assert_eq!(bench.get(&name), *content);
+        let read = bench.guard(&["read", &name]);
+        assert_eq!((read.code, read.stdout.as_slice()), (0, *content), "{}", read.stderr);
+    }
+}
+
+#[test]
+fn a_replacement_is_standard_input_exactly_whatever_the_old_line_ends_were() {
+    let bench = Bench::new();
+    bench.put("dos.txt", "\u{feff}one\r\ntwo\r\n");
+    let stat = bench.guard(&["--json", "stat", "dos.txt"]).json();
+    let digest = stat["result"]["paths"][0]["state"]["digest"].as_str().unwrap().to_owned();
+    let run = bench.guard_with(&["write", "dos.txt", "--expect", &digest], b"1\n2\n");
+    assert_eq!((run.code, bench.get("dos.txt").as_slice()), (0, &b"1\n2\n"[..]), "{run:?}");
+}
+
+#[test]
+fn a_version_that_moved_on_is_never_replaced_deleted_or_moved() {
+    let bench = Bench::new();
+    bench.put("a.txt", "somebody else's\n");
+    let before = bench.state();
+    let commands: &[&[&str]] = &[
+        &["write", "a.txt", "--expect", ONE],
+        &["rm", "a.txt", "--expect", ONE],
+        &["mv", "a.txt", "b.txt", "--expect", ONE],
+    ];
+    for command in commands {
+        let run = bench.guard_with(command, b"mine\n");
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stderr.contains("[stale]"), "{run:?}");
+    }
+    assert_eq!(bench.state(), before);
+
+    // The control: what `--expect` names is what there is.
+    bench.put("a.txt", "one\n");
+    assert_eq!(bench.guard(&["rm", "a.txt", "--expect", ONE]).code, 0);
+    assert_eq!(bench.path("a.txt").symlink_metadata().unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn a_dry_run_of_every_mutation_shows_the_verdict_and_changes_nothing() {
+    let bench = Bench::new();
+    bench.put("a.txt", "one\n");
+    let before = bench.state();
+    let commands: &[(&[&str], &str)] = &[
+        (&["write", "new.txt", "--dry-run"], "+mine"),
+        (&["write", "a.txt", "--expect", ONE, "--dry-run"], "-one"),
+        (&["edit", "a.txt", "--old", "one", "--new", "1", "--dry-run"], "+1"),
+        (&["rm", "a.txt", "--expect", ONE, "--dry-run"], "would"),
+        (&["mv", "a.txt", "b.txt", "--dry-run"], "b.txt"),
+        (&["mkdir", "d", "--dry-run"], "would"),
+    ];
+    for (command, shown) in commands {
+        let run = bench.guard_with(command, b"mine\n");
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.out().contains(shown), "{command:?} does not show {shown:?}: {run:?}");
+    }
+    assert_eq!(bench.state(), before);
+}
+
+#[test]
+fn names_are_taken_as_they_are() {
+    let names =
+        ["-rf", "--json", "a\nb", "it's", "*", "$HOME", "~root", "a b", "%2e", "\u{e9}", "\u{1b}[31m"];
+    for name in names {
+        let bench = Bench::new();
+        let run = bench.guard_with(&["write", "--", name], b"x\n");
+        assert_eq!(run.code, 0, "{name:?}: {run:?}");
+        assert!(!run.out().contains('\u{1b}'), "{name:?} steers the terminal: {run:?}");
+        assert_eq!(bench.get(name), b"x\n");
+        let listed = bench.guard(&["--json", "ls"]).json();
+        assert_eq!(listed["result"]["entries"][0]["name"], *name);
+        assert_eq!(bench.guard(&["ls"]).out().lines().count(), 1, "{name:?} forges a line");
+        let moved = bench.guard(&["mv", "--", name, "-plain"]);
+        assert_eq!(moved.code, 0, "{name:?}: {moved:?}");
+        let removed = bench.guard(&["rm", "--danger-unseen", "--", "-plain"]);
+        assert_eq!(removed.code, 0, "{name:?}: {removed:?}");
+        assert_eq!(bench.state(), Bench::new().state(), "something is left of {name:?}");
+    }
+    let bench = Bench::new();
+    assert_eq!(bench.guard_with(&["write", "-rf"], b"x\n").code, 2, "without `--` it is an option");
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_usage_and_is_listed_escaped() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let bench = Bench::new();
+    let name = OsStr::from_bytes(b"caf\xE9");
+    assert_eq!(bench.guard(&[OsStr::new("read"), name]).code, 2);
+    std::fs::write(bench.path(name), "x").unwrap();
+    let listed = bench.guard(&["ls"]);
+    assert!(
+        listed.out().to_lowercase().contains(r"caf\xe9") && listed.out().contains("no tool can name it"),
+        "{listed:?}"
+    );
+}
+
+#[test]
+fn json_is_one_object_with_receipt_result_plan_or_refusal() {
+    let bench = Bench::new();
+    let object = |args: &[&str]| bench.guard_with(args, b"one\n");
+    let created = object(&["--json", "write", "a.txt"]).json();
+    assert_eq!(created["outcome"], "done");
+    assert_eq!(created["receipt"]["changes"][0]["after"], ONE);
+    let refused =
+        bench.guard_with(&["write", "a.txt", "--json", "--expect", &ONE.replace("2c", "00")], b"two\n");
+    assert_eq!(refused.code, 1);
+    assert_eq!(refused.json()["outcome"], "refused");
+    assert_eq!(refused.json()["refusal"]["code"], "stale");
+    assert_eq!(refused.stderr, "");
+    let read = object(&["read", "a.txt", "--json"]).json();
+    assert_eq!(read["result"]["content"], "one\n");
+    assert_eq!(read["result"]["digest"], ONE);
+    let planned = object(&["--json", "edit", "a.txt", "--old", "one", "--new", "1", "--dry-run"]).json();
+    assert!(planned["plan"]["changes"][0]["diff"].as_str().unwrap().contains("+1"), "{planned}");
+    let doctor = object(&["--json", "doctor", "--leftovers"]).json();
+    assert_eq!(doctor["result"]["target"], "local");
+    assert_eq!(doctor["result"]["roots"][0]["path"], bench.root().to_str().unwrap());
+    assert_eq!(doctor["result"]["leftovers"]["found"], serde_json::json!([]));
+    let explained = object(&["--json", "explain", "a.txt"]).json();
+    assert_eq!(explained["result"]["answers"].as_array().unwrap().len(), 10, "{explained}");
+}
+
+#[test]
+fn a_policy_file_is_followed_and_is_out_of_the_reach_of_the_tools() {
+    let bench = Bench::new();
+    bench.put("guard.toml", "disabled_tools = [\"move_file\"]\n[rules]\nopaque_documents = \"off\"\n");
+    let with = |args: &[&str]| bench.guard_with(&[&["--policy", "guard.toml"], args].concat(), b"text\n");
+    assert_eq!(with(&["write", "a.docx"]).code, 0);
+    assert!(with(&["mv", "a.docx", "b.docx"]).stderr.contains("[tool-disabled]"));
+    let edit = with(&["edit", "guard.toml", "--old", "off", "--new", "on"]);
+    assert!(edit.code == 1 && edit.stderr.contains("[sensitive-path]"), "{edit:?}");
+    // No policy is read that is not named.
+    assert!(bench.guard_with(&["write", "c.docx"], b"text\n").stderr.contains("[opaque-document]"));
+}
+
+#[test]
+fn the_first_root_is_the_base_and_home_is_the_callers() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("one")).unwrap();
+    std::fs::create_dir(bench.path("two")).unwrap();
+    let run = bench.guard_with(&["--root", "one", "--root", "two", "write", "a.txt"], b"x");
+    assert_eq!((run.code, bench.get("one/a.txt")), (0, b"x".to_vec()), "{run:?}");
+    let two = bench.path("two/b.txt");
+    let run = bench.guard_with(&["--root", "one", "--root", "two", "write", two.to_str().unwrap()], b"x");
+    assert_eq!((run.code, bench.get("two/b.txt")), (0, b"x".to_vec()), "{run:?}");
+    let home = bench.guard_with(&["--root", "../home", "write", "~/note"], b"x");
+    assert_eq!(home.code, 0, "{home:?}");
+    assert_eq!(bench.get("../home/note"), b"x");
+    let run = bench.command(&["ls", "~"]).env_remove("HOME").stdout(Stdio::null()).output().unwrap();
+    assert_eq!(run.status.code(), Some(1), "no home is known: {run:?}");
+}
+
+#[test]
+fn leftovers_of_dead_commits_are_listed_and_left_alone() {
+    let bench = Bench::new();
+    bench.put(".guard-abcd2345", "staged\n");
+    let before = bench.state();
+    let run = bench.guard(&["doctor", "--leftovers"]);
+    assert!(bench.plain(run.out()).contains("[ws]/.guard-abcd2345"), "{run:?}");
+    assert_eq!(bench.state(), before);
+}
+
+#[test]
+fn output_is_coloured_on_a_terminal_only() {
+    let bench = Bench::new();
+    let run = bench.guard_with(&["write", "a.txt"], b"x\n");
+    assert!(!run.out().contains('\u{1b}'), "{run:?}");
+    let forced = bench.command(&["ls"]).env("CLICOLOR_FORCE", "1").output().unwrap();
+    assert!(forced.stdout.contains(&0x1b), "the control: where colour is forced there is some");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = bench.guard(&["completions", shell]);
+        assert_eq!(run.code, 0);
+        for word in ["explain", "dry-run", "danger-unseen"] {
+            assert!(run.out().contains(word), "{shell} does not know {word}");
+        }
+    }
+}
