@@ -69,8 +69,9 @@ impl Report {
                     .filter_map(|change| change.publish)
                     .map(|publish| format!("{:?}", publish.tier))
                     .next();
-                let how = tier
-                    .map(|tier| format!(" (tier {}, {} requests)", tier.to_lowercase(), receipt.round_trips));
+                let how = tier.map(|tier| {
+                    format!(" (tier {}, {})", tier.to_lowercase(), requests(receipt.round_trips))
+                });
                 anstream::println!(
                     "  guard      {call:<28} {GOOD}done{GOOD:#}{DIM}{}{DIM:#}",
                     how.unwrap_or_default()
@@ -96,7 +97,7 @@ impl Report {
     /// Prints the sum, and fails if any guarantee did not hold.
     pub(crate) fn finish(self) -> ExitCode {
         if self.broken.is_empty() {
-            anstream::println!("\n{GOOD}All {} guarantees held.{GOOD:#}", self.held);
+            anstream::println!("\n{GOOD}Every guarantee held ({} checks).{GOOD:#}", self.held);
             return ExitCode::SUCCESS;
         }
         anstream::println!("\n{BAD}{} guarantees did not hold:{BAD:#}", self.broken.len());
@@ -109,4 +110,8 @@ impl Report {
     fn short(&self, message: &str) -> String {
         message.replace(&self.workspace, "").lines().next().unwrap_or_default().to_owned()
     }
+}
+
+fn requests(trips: u32) -> String {
+    format!("{trips} request{}", if trips == 1 { "" } else { "s" })
 }

@@ -21,7 +21,8 @@ use crate::report::{self, Report};
 /// A small file that readers accept as PDF.
 const PDF: &[u8] = b"%PDF-1.4\n1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj\n\
     2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj\n\
-    3 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 72 72]>> endobj\n\
+    3 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 72 72] /Contents 4 0 R>> endobj\n\
+    4 0 obj <</Length 4>> stream\n\x00\x9c\xff\n\nendstream endobj\n\
     trailer <</Root 1 0 R>>\n%%EOF\n";
 
 /// What the notes say at first.
