@@ -200,7 +200,8 @@ pub struct Facts<'a> {
     pub approver: ApproverSet,
     /// The guard's roots.
     pub roots: &'a Roots,
-    /// The target's home directory; `Known(None)` where the user has none.
+    /// The target's home directory, as its physical path (the location is one too); `Known(None)` where the user
+    /// has none.
     pub home: Fact<Option<&'a TargetPath>>,
     /// The location: what the target is held to reach.
     pub path: &'a TargetPath,

@@ -330,8 +330,10 @@ mod tests {
 
     #[test]
     fn a_display_of_a_file_is_recognised_and_a_table_is_not() {
-        let display =
-            |from: u64| (from..from + 4).map(|n| format!("{n:>6}\tlet x = {n};\n")).collect::<String>();
+        let display = |from: u64| {
+            let lines: Vec<String> = (from..from + 4).map(|n| format!("{n:>6}\tlet x = {n};")).collect();
+            lines.join("\n")
+        };
         for (text, echo) in [
             (display(1).as_str(), true),
             (&display(98), true),

@@ -80,7 +80,7 @@ pub enum Approval {
 ///     unreachable!("a file that was not read is not overwritten");
 /// };
 /// assert_eq!(refusal.code, Code::NotRead);
-/// assert_eq!(refusal.message, "`app.toml` exists, and this actor has not read it.");
+/// assert_eq!(refusal.message, "This actor has not read `app.toml`, and the call would destroy what is there.");
 /// # Ok::<(), PathError>(())
 /// ```
 #[must_use]

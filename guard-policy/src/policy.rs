@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Tool;
+use crate::{TargetPath, Tool};
 
 /// The rules of a guard and their limits; unknown keys are errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +32,14 @@ pub struct Policy {
     /// Limits.
     pub limits: Limits,
     /// More names (as in the protected table: a file name, or `dir/name`) that change only with an approver.
+    #[serde(deserialize_with = "protected_names")]
     pub protected: Vec<String>,
-    /// More target paths (absolute, or `~/x`) that tools do not touch: the guard's own configuration, undo store
-    /// and audit log are put here by whoever opens the guard.
+    /// More target paths (absolute, or `~/x`), each with everything below it, that tools do not touch: they are
+    /// neither changed nor read, and only `stat` and `list_dir` are free.
+    ///
+    /// The guard's own configuration, undo store and audit log are put here by whoever opens the guard. The list
+    /// holds whatever [`Rules`] say.
+    #[serde(deserialize_with = "sensitive_paths")]
     pub sensitive: Vec<String>,
 }
 
@@ -202,4 +207,30 @@ impl Default for Limits {
             list_entries: 1_000,
         }
     }
+}
+
+/// Takes entries that can match something: a relative one would silently protect nothing.
+fn sensitive_paths<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let entries = Vec::<String>::deserialize(deserializer)?;
+    for entry in &entries {
+        let below = entry.strip_prefix('~').unwrap_or(entry);
+        if TargetPath::new(below.strip_suffix('/').unwrap_or(below)).is_err() {
+            let wrong =
+                format!("sensitive: {entry:?} is neither an absolute and normal path nor `~/` and one");
+            return Err(serde::de::Error::custom(wrong));
+        }
+    }
+    Ok(entries)
+}
+
+/// Takes names below any directory.
+fn protected_names<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let entries = Vec::<String>::deserialize(deserializer)?;
+    for entry in &entries {
+        if TargetPath::new(format!("/{entry}")).is_err() || entry.is_empty() {
+            let wrong = format!("protected: {entry:?} is neither a file name nor `dir/name`");
+            return Err(serde::de::Error::custom(wrong));
+        }
+    }
+    Ok(entries)
 }

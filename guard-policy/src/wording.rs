@@ -39,7 +39,7 @@ const fn words(code: Code) -> Words {
         ),
         Code::InvalidPath => (
             "{path} cannot be used as a path here",
-            "Give the path of a file, without a slash at its end.",
+            "Give the path of a file: no NUL, at most 4095 bytes, no slash at its end.",
             None,
         ),
         Code::ToolDisabled => ("{path} was left alone, because this tool is not available here", "", None),
@@ -83,7 +83,7 @@ const fn words(code: Code) -> Words {
             None,
         ),
         Code::PdfExists => (
-            "{path} is a PDF file already, which text would destroy",
+            "{path} exists under the name of a PDF file, and text would destroy it",
             "Use a program that writes PDF, or another name for the text.",
             None,
         ),
@@ -98,7 +98,7 @@ const fn words(code: Code) -> Words {
             None,
         ),
         Code::NotUtf8 => (
-            "{path} is in a legacy encoding, and writing it as a whole would change every such character",
+            "{path} is in a legacy encoding, which writing it as a whole would not keep",
             "Change it with edit_file, which leaves every byte outside the edit as it is.",
             None,
         ),
@@ -119,7 +119,7 @@ const fn words(code: Code) -> Words {
             None,
         ),
         Code::NotRead => (
-            "{path} exists, and this actor has not read it",
+            "This actor has not read {path}, and the call would destroy what is there",
             "Read it, then make this call again.",
             Some(Tool::ReadFile),
         ),
@@ -285,16 +285,19 @@ impl Refusal {
     #[must_use]
     pub fn not_seen(paths: &[&str]) -> Self {
         let sentence = "Look at it with stat, then make this call again.";
+        let why = "what is deleted has to have been seen, if only by stat";
         if let [path] = paths {
-            return Self::new(Code::NotRead, path, "")
+            return Self::new(Code::NotRead, path, why)
                 .with_remedy(sentence, RemedyCall::on(Tool::Stat, path));
         }
         let rest: Vec<String> = paths.iter().skip(1).map(|path| shown(path)).collect();
-        let also = format!("the same holds for {}", rest.join(", "));
+        let why = format!("{why}; the same holds for {}", rest.join(", "));
         let texts = paths.iter().map(|path| (*path).to_owned()).collect();
         let arguments = BTreeMap::from([("paths".to_owned(), Argument::Texts(texts))]);
-        Self::new(Code::NotRead, paths.first().copied().unwrap_or_default(), &also)
-            .with_remedy(sentence, RemedyCall { tool: Tool::Stat, arguments })
+        Self::new(Code::NotRead, paths.first().copied().unwrap_or_default(), &why).with_remedy(
+            "Look at them with one stat, then make this call again.",
+            RemedyCall { tool: Tool::Stat, arguments },
+        )
     }
 
     /// Makes the `partially-read` of a version of which `missing` was not delivered yet.

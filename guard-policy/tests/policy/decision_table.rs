@@ -82,6 +82,7 @@ fn matrix(base: &Case) -> Matrix {
     rows
 }
 
+type Change = fn(&mut Case);
 type Matrix = Vec<(String, Vec<String>)>;
 
 /// The sections so far, so that what is decided alike is drawn once.
@@ -169,10 +170,10 @@ fn the_decision_table() {
             table.add(&format!("{title} {kind}: {name}"), &Case::new(act, name));
         }
     }
-    let policies: [(&str, Act, &str, fn(&mut Case)); 8] = [
+    let policies: [(&str, Act, &str, Change); 8] = [
         ("write with unseen = allow", Act::Write, "notes.txt", |case| case.policy.unseen = Unseen::Allow),
         ("write a binary-only name with unseen = allow", Act::Write, "photo.png", |case| {
-            case.policy.unseen = Unseen::Allow
+            case.policy.unseen = Unseen::Allow;
         }),
         ("write with views = off", Act::Write, "notes.txt", |case| case.policy.views = Switch::Off),
         ("delete with delete_unseen = danger-allow", Act::Delete, "notes.txt", |case| {
@@ -181,7 +182,7 @@ fn the_decision_table() {
         ("delete with views = off", Act::Delete, "notes.txt", |case| case.policy.views = Switch::Off),
         ("write expecting absence", Act::Write, "notes.txt", |case| case.expect = Some(Expect::Absent)),
         ("write expecting the text", Act::Write, "notes.txt", |case| {
-            case.expect = Some(Expect::Content(TEXT.digest()))
+            case.expect = Some(Expect::Content(TEXT.digest()));
         }),
         ("write expecting the newer text", Act::Write, "notes.txt", |case| {
             case.expect = Some(Expect::Content(NEWER.digest()));

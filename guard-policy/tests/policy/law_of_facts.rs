@@ -178,7 +178,6 @@ proptest! {
             };
             let Verdict::Allow { precondition: Some(precondition), .. } = case.decide() else { continue };
             let right = match (case.act, &precondition) {
-                (_, Precondition::Absent) => true,
                 // An edit reads what it changes; its precondition is of what it read.
                 (Act::Edit, Precondition::Content { digest }) => {
                     matches!(&case.state, Fact::Known(state) if state.digest() == Some(*digest))
@@ -193,8 +192,8 @@ proptest! {
                 (Act::Delete, Precondition::Link { text }) => {
                     matches!(&case.seen, Seen::Link { text: seen } if seen == text)
                 }
-                // A move keeps the bytes.
-                (Act::MoveFrom, _) => true,
+                // Absence destroys nothing, and a move keeps the bytes.
+                (_, Precondition::Absent) | (Act::MoveFrom, _) => true,
                 _ => false,
             };
             prop_assert!(right, "{:?} {:?} {:?}: {:?}", case.act, case.state, case.seen, precondition);

@@ -7,9 +7,7 @@ use guard_policy::{
     Switch, TargetPath, Tool, Unseen, Verdict, View, Views,
 };
 
-use crate::case::{
-    BINARY, Case, EMPTY, LEGACY, NEWER, TEXT, UTF16, VERSIONS, Version, fifo, huge, link, path,
-};
+use crate::case::{BINARY, Case, LEGACY, TEXT, UTF16, VERSIONS, Version, fifo, huge, link, path};
 
 /// A file as an actor meets it: what is there, and what it has seen.
 struct World {
@@ -49,6 +47,9 @@ fn states() -> Vec<FileState> {
     regular.chain([FileState::Absent, link("a"), link("b"), FileState::Directory, fifo(), huge()]).collect()
 }
 
+/// The acts whose refusals can name a call.
+const ACTS: &[Act] = &[Act::Write, Act::Edit, Act::Delete, Act::MoveFrom];
+
 /// Every way in which an actor can have seen something.
 fn histories() -> Vec<Views> {
     let path = path("/ws/any");
@@ -68,17 +69,23 @@ fn histories() -> Vec<Views> {
     let mut views = Views::new();
     views.record_link(&path, views.begin(), "a".to_owned());
     histories.push(views);
-    histories
+    let mut distinct: Vec<Views> = Vec::new();
+    for views in histories {
+        if distinct.iter().all(|other| other.seen(&path) != views.seen(&path)) {
+            distinct.push(views);
+        }
+    }
+    distinct
 }
 
 #[test]
 fn after_the_calls_of_its_remedies_a_refused_call_passes() {
-    let expectations = [None, Some(Expect::Absent)].into_iter().chain(
-        [TEXT, NEWER, UTF16, LEGACY, BINARY, EMPTY].map(|version| Some(Expect::Content(version.digest()))),
-    );
+    let expectations = [None, Some(Expect::Absent)]
+        .into_iter()
+        .chain([TEXT, UTF16, LEGACY, BINARY].map(|version| Some(Expect::Content(version.digest()))));
     let mut settled: BTreeSet<(Code, Tool)> = BTreeSet::new();
     let mut refused = 0;
-    for (expect, act) in expectations.flat_map(|expect| Act::ALL.iter().map(move |act| (expect, *act))) {
+    for (expect, act) in expectations.flat_map(|expect| ACTS.iter().map(move |act| (expect, *act))) {
         for name in ["notes.txt", "data.dat", "paper.pdf", "messages.pot"] {
             for (unseen, views) in
                 [(Unseen::Refuse, Switch::On), (Unseen::Allow, Switch::On), (Unseen::Refuse, Switch::Off)]
@@ -127,18 +134,14 @@ fn follow(case: &Case, views: Views, settled: &mut BTreeSet<(Code, Tool)>) -> us
             Verdict::Refuse(refusal) => refusal,
             Verdict::Undecided => panic!("undecided with everything known: {now:?}"),
         };
-        match refusal.remedy.and_then(|remedy| remedy.call) {
-            Some(call) => {
-                assert!(codes.len() < 8, "{codes:?} do not come to an end: {case:?}");
-                settled.insert((refusal.code, call.tool));
-                codes.push(refusal.code);
-                world.make(&call);
-            }
-            None => {
-                assert!(codes.is_empty(), "{codes:?} promised more than {}: {case:?}", refusal.code);
-                return 0;
-            }
-        }
+        let Some(call) = refusal.remedy.and_then(|remedy| remedy.call) else {
+            assert!(codes.is_empty(), "{codes:?} promised more than {}: {case:?}", refusal.code);
+            return 0;
+        };
+        assert!(codes.len() < 8, "{codes:?} do not come to an end: {case:?}");
+        settled.insert((refusal.code, call.tool));
+        codes.push(refusal.code);
+        world.make(&call);
     }
 }
 
