@@ -18,6 +18,9 @@ pub(crate) struct Cli {
     /// Print one JSON object: the receipt, the result or the refusal.
     #[arg(long, global = true, display_order = 100)]
     pub(crate) json: bool,
+    /// Of a mutation show the verdict and the difference, and change nothing.
+    #[arg(long, global = true, display_order = 100)]
+    pub(crate) dry_run: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -89,7 +92,6 @@ pub(crate) struct Read {
 }
 
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "the flags of a command are independent")]
 pub(crate) struct Write {
     /// The file.
     pub(crate) path: String,
@@ -107,9 +109,6 @@ pub(crate) struct Write {
     pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) danger: DangerArgs,
-    /// Show the verdict and the difference and change nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 /// What may be lost in a replacement.
@@ -141,9 +140,6 @@ pub(crate) struct Edit {
     pub(crate) expect: Option<Digest>,
     #[command(flatten)]
     pub(crate) danger: DangerArgs,
-    /// Show the verdict and the difference and change nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -156,9 +152,6 @@ pub(crate) struct Remove {
     /// Delete whatever version is there.
     #[arg(long, conflicts_with = "expect")]
     pub(crate) danger_unseen: bool,
-    /// Show the verdict and change nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -170,18 +163,12 @@ pub(crate) struct Move {
     /// The version to move, `sha256:HEX`.
     #[arg(long, value_name = "DIGEST")]
     pub(crate) expect: Option<Digest>,
-    /// Show the verdict and change nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct MakeDir {
     /// The directory.
     pub(crate) path: String,
-    /// Show the verdict and change nothing.
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -83,7 +83,7 @@ async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
     loosen(&mut policy, &cli.command);
     let opened = target::open(&cli.guard, policy).await?;
     let actor = opened.guard.actor("cli");
-    call(&cli.command, &opened, &actor).await
+    call(cli, &opened, &actor).await
 }
 
 /// Takes what the flags of this one call allow.
@@ -97,26 +97,27 @@ fn loosen(policy: &mut Policy, command: &Command) {
     }
 }
 
-async fn call(command: &Command, opened: &Opened, actor: &Actor) -> Result<Shown, Ended> {
-    Ok(match command {
+async fn call(cli: &Cli, opened: &Opened, actor: &Actor) -> Result<Shown, Ended> {
+    let dry_run = cli.dry_run;
+    Ok(match &cli.command {
         Command::Read(args) => Shown::Read(actor.read_file(read(args)).await?),
-        Command::Write(args) => Shown::Done(write(opened, actor, args).await?),
+        Command::Write(args) => Shown::Done(write(opened, actor, args, dry_run).await?),
         Command::Edit(args) => {
             vouch(actor, &args.path, args.expect).await?;
-            Shown::Done(actor.edit_file(edit(args)).await?)
+            Shown::Done(actor.edit_file(edit(args, dry_run)).await?)
         }
         Command::Rm(args) => {
             vouch(actor, &args.path, args.expect).await?;
-            let call = DeleteFile { path: args.path.clone(), dry_run: args.dry_run };
+            let call = DeleteFile { path: args.path.clone(), dry_run };
             Shown::Done(actor.delete_file(call).await?)
         }
         Command::Mv(args) => {
             vouch(actor, &args.from, args.expect).await?;
-            let call = MoveFile { from: args.from.clone(), to: args.to.clone(), dry_run: args.dry_run };
+            let call = MoveFile { from: args.from.clone(), to: args.to.clone(), dry_run };
             Shown::Done(actor.move_file(call).await?)
         }
         Command::Mkdir(args) => {
-            let call = MakeDir { path: args.path.clone(), dry_run: args.dry_run };
+            let call = MakeDir { path: args.path.clone(), dry_run };
             Shown::Done(actor.make_dir(call).await?)
         }
         Command::Ls(args) => {
@@ -151,7 +152,12 @@ fn read(args: &args::Read) -> ReadFile {
     }
 }
 
-async fn write(opened: &Opened, actor: &Actor, args: &args::Write) -> Result<guard_core::Done, Ended> {
+async fn write(
+    opened: &Opened,
+    actor: &Actor,
+    args: &args::Write,
+    dry_run: bool,
+) -> Result<guard_core::Done, Ended> {
     if let Some(ExpectArg::Content(digest)) = args.expect {
         vouch(actor, &args.path, Some(digest)).await?;
     }
@@ -169,21 +175,21 @@ async fn write(opened: &Opened, actor: &Actor, args: &args::Write) -> Result<gua
         eol: Some(EolPolicy::Exact),
         executable: args.executable,
         raw: args.raw,
-        dry_run: args.dry_run,
+        dry_run,
         danger_lose_metadata: args.danger.danger_lose_metadata,
         danger_in_place: args.danger.danger_in_place,
     };
     Ok(actor.write_raw(call, content).await?)
 }
 
-fn edit(args: &args::Edit) -> EditFile {
+fn edit(args: &args::Edit, dry_run: bool) -> EditFile {
     EditFile {
         path: args.path.clone(),
         edits: Vec::new(),
         old: Some(args.old.clone()),
         new: Some(args.new.clone()),
         replace_all: args.all,
-        dry_run: args.dry_run,
+        dry_run,
         danger_lose_metadata: args.danger.danger_lose_metadata,
         danger_in_place: args.danger.danger_in_place,
     }

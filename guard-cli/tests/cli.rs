@@ -224,6 +224,7 @@ fn a_dry_run_of_every_mutation_shows_the_verdict_and_changes_nothing() {
         (&["rm", "a.txt", "--expect", ONE, "--dry-run"], "would"),
         (&["mv", "a.txt", "b.txt", "--dry-run"], "b.txt"),
         (&["mkdir", "d", "--dry-run"], "would"),
+        (&["--dry-run", "mkdir", "d"], "would"),
     ];
     for (command, shown) in commands {
         let run = bench.guard_with(command, b"mine\n");
