@@ -27,8 +27,8 @@ impl Skips {
         command.env("GUARD_SKIP_LOG", self.path());
     }
 
-    /// Prints what was skipped, by name.
-    pub(crate) fn report(&self) -> Outcome {
+    /// Prints what was skipped, by name; that nothing was, only where the tests came to their end.
+    pub(crate) fn report(&self, tested: &Outcome) -> Outcome {
         let log = match std::fs::read_to_string(self.path()) {
             Ok(log) => log,
             // No test had anything to say.
@@ -37,7 +37,9 @@ impl Skips {
         };
         let skipped = by_name(&log);
         if skipped.is_empty() {
-            anstream::println!("No test was skipped.");
+            if tested.is_ok() {
+                anstream::println!("No test was skipped.");
+            }
         } else {
             anstream::println!("{}Skipped on this machine:{}", NOTE.render(), NOTE.render_reset());
             for line in skipped {

@@ -18,6 +18,6 @@ pub(crate) fn run(args: &Args) -> Outcome {
     races.args(["--nocapture", "--test-threads=1"]).env("GUARD_RACE_ROUNDS", args.rounds.to_string());
     skips.listen(&mut races);
     let outcome = cargo::run(&mut races);
-    skips.report()?;
+    skips.report(&outcome)?;
     outcome
 }

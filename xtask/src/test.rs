@@ -22,7 +22,7 @@ pub(crate) fn run_with(args: &Args, environment: &[(&str, &str)]) -> Outcome {
     skips.listen(&mut test);
     test.envs(environment.iter().copied());
     let outcome = cargo::run(&mut test);
-    skips.report()?;
+    skips.report(&outcome)?;
     outcome
 }
 

@@ -386,8 +386,10 @@ fn changes_files(word: &Word) -> bool {
 }
 
 /// Tells whether a condition of compilation speaks of tests: the word `test`, or a feature named for them.
+///
+/// `doctest` does not count: it holds only while examples are collected, never for the library that they use.
 fn speaks_of_tests(condition: &str) -> bool {
     condition
         .split(|char: char| !char.is_ascii_alphanumeric() && char != '_')
-        .any(|word| matches!(word, "test" | "tests" | "testing" | "testkit" | "mock" | "fake" | "doctest"))
+        .any(|word| matches!(word, "test" | "tests" | "testing" | "testkit" | "mock" | "fake"))
 }

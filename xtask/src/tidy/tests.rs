@@ -52,7 +52,7 @@ impl Fixture {
                 (
                     "guard-policy",
                     "src/lib.rs",
-                    "//! Never `std::fs`.\nuse std::time::Duration;\n#[cfg(feature = \"schemars\")] mod schema;
+                    "//! Never `std::fs`.\nuse std::time::Duration;\n#[cfg(feature = \"schemars\")] mod schema; #[cfg(doctest)] struct Readme;
                      #[cfg(test)] mod tests { use std::fs; }",
                 ),
                 ("guard-backends", "src/local/commit/publish.rs", "fn f() { rustix::fs::renameat_with(a, b) }"),
