@@ -279,7 +279,7 @@ fn what_permissions_forbid_is_refused_for_a_user_without_privileges() {
     run(async {
         let ws = Workspace::new().await;
         ws.put("unreadable", b"theirs\n");
-        std::fs::set_permissions(ws.path("unreadable"), std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(ws.path("unreadable"), std::fs::Permissions::from_mode(0o000)).unwrap();
         ws.put("read-only", b"theirs\n");
         std::fs::set_permissions(ws.path("read-only"), std::fs::Permissions::from_mode(0o444)).unwrap();
         std::fs::create_dir(ws.path("locked")).unwrap();

@@ -36,7 +36,11 @@ async fn an_absent_file_is_created_with_its_parents() {
         assert_eq!(done.before, FileState::Absent);
         assert_bytes(&done.after, "hello");
         assert!(matches!(done.after, FileState::Regular { len: 5, nlink: 1, .. }), "{way} {:?}", done.after);
-        assert_eq!((done.publish.tier, done.publish.lease, done.publish.changed), (tier, None, true), "{way}");
+        assert_eq!(
+            (done.publish.tier, done.publish.lease, done.publish.changed),
+            (tier, None, true),
+            "{way}"
+        );
         assert_eq!(done.made, [ws.target("a"), ws.target("a/b")]);
         assert_eq!((done.left, ws.temps()), (Vec::new(), Vec::new()), "{way}");
     }
@@ -311,7 +315,9 @@ async fn a_requirement_refuses_weaker_tiers_before_any_effect() {
 #[tokio::test]
 async fn names_of_every_kind_are_literal() {
     let ws = Ws::new().await;
-    for name in ["new\nline", "-rf", ".hidden", "qu'o\"te", "*?[x]", "~root", "$HOME", "%2e%2e", "back\\slash", " "] {
+    for name in
+        ["new\nline", "-rf", ".hidden", "qu'o\"te", "*?[x]", "~root", "$HOME", "%2e%2e", "back\\slash", " "]
+    {
         ws.commit(ws.put(name, Precondition::Absent, name)).await.unwrap();
         assert_eq!(ws.read(name), name.as_bytes());
     }

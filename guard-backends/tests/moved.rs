@@ -66,7 +66,10 @@ async fn what_is_at_the_destination_is_refused_before_any_effect() {
         let before = ws.tree();
         for to in ["file", "dir", "twin"] {
             let error = ws.commit(ws.move_to("f", content("seen"), to)).await.unwrap_err();
-            assert!(matches!(error.cause, CommitFailure::Precondition { destination: true, .. }), "{way} {to}: {error:?}");
+            assert!(
+                matches!(error.cause, CommitFailure::Precondition { destination: true, .. }),
+                "{way} {to}: {error:?}"
+            );
             assert_eq!(error.fates, [Fate::Untouched]);
         }
         let mut dangling = ws.move_to("f", content("seen"), "dangling");
@@ -102,7 +105,10 @@ async fn a_destination_that_is_created_at_any_step_wins() {
         let ws = Ws::with(builder()).await;
         ws.write("f", "seen");
         let done = ws.commit(ws.move_to("f", content("seen"), "g")).await.unwrap();
-        assert_eq!((ws.read("g"), ws.tree().len(), done.publish.copied), (b"seen".to_vec(), 1, way == "copy"));
+        assert_eq!(
+            (ws.read("g"), ws.tree().len(), done.publish.copied),
+            (b"seen".to_vec(), 1, way == "copy")
+        );
     }
 }
 
@@ -114,7 +120,12 @@ async fn a_source_that_changes_at_any_step_stays_as_its_writer_left_it() {
             ws.write("f", "seen");
             let error = ws.commit(ws.move_to("f", content("seen"), "a/g")).await.unwrap_err();
             assert_bytes(&mismatch(&error), "theirs");
-            assert_eq!((ws.read("f"), ws.tree().len()), (b"theirs".to_vec(), 1), "{way} {step}: {:?}", ws.tree());
+            assert_eq!(
+                (ws.read("f"), ws.tree().len()),
+                (b"theirs".to_vec(), 1),
+                "{way} {step}: {:?}",
+                ws.tree()
+            );
 
             let ws = Ws::once(builder(), step, |dir| fs::remove_file(dir.join("f")).unwrap()).await;
             ws.write("f", "seen");
@@ -184,7 +195,9 @@ async fn across_filesystems_a_move_is_a_copy_and_a_removal() {
 
 #[tokio::test]
 async fn across_filesystems_a_rival_at_either_end_wins() {
-    for (end, step) in [("f", "staged"), ("f", "checked"), ("f", "exposed"), ("g", "staged"), ("g", "checked")] {
+    for (end, step) in
+        [("f", "staged"), ("f", "checked"), ("f", "exposed"), ("g", "staged"), ("g", "checked")]
+    {
         let there = std::sync::Arc::new(std::sync::OnceLock::<std::path::PathBuf>::new());
         let at = std::sync::Arc::clone(&there);
         let ws = Ws::once(Local::builder(), step, move |dir| match end {

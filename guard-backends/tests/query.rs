@@ -57,10 +57,15 @@ async fn a_window_comes_with_the_digest_of_the_whole() {
     ] {
         let got = read(&ws, "f", DIGEST, Part::Bytes { offset, len }).await.unwrap();
         let expected_bytes = bytes[expected.clone()].to_vec();
-        assert_eq!(got.body, Body::Bytes { offset: expected.start as u64, bytes: expected_bytes }, "{offset} {len}");
+        assert_eq!(
+            got.body,
+            Body::Bytes { offset: expected.start as u64, bytes: expected_bytes },
+            "{offset} {len}"
+        );
         assert_eq!(got.found.state.digest(), Some(Digest::of(&bytes)));
     }
-    let over = read(&ws, "f", Depth::Digest { max: 299_999 }, Part::Bytes { offset: 0, len: 1 }).await.unwrap();
+    let over =
+        read(&ws, "f", Depth::Digest { max: 299_999 }, Part::Bytes { offset: 0, len: 1 }).await.unwrap();
     assert_eq!((over.body, over.found.state.digest()), (Body::TooLarge, None));
 }
 
@@ -120,7 +125,10 @@ async fn what_is_no_regular_file_is_told_and_never_opened() {
             assert_eq!(ws.stat(path).await.unwrap().state, expected, "{resolver:?} {path}");
             let mut sink = Taken::default();
             let streamed = ws.local.stream(&ws.ask(path), &mut sink).await;
-            assert!(matches!(streamed, Err(OpError::NotRegular { state, .. }) if state == expected), "{path}");
+            assert!(
+                matches!(streamed, Err(OpError::NotRegular { state, .. }) if state == expected),
+                "{path}"
+            );
             assert_eq!(sink.bytes, b"");
         }
     }
@@ -224,7 +232,8 @@ async fn a_listing_is_sorted_by_bytes_and_cut_into_pages() {
         fs::write(bad, "?").unwrap();
 
         let all = ws.local.list(&ws.ask("d"), &Page { after: None, limit: 100 }).await.unwrap();
-        let names: Vec<_> = all.entries.iter().map(|entry| (entry.name.as_str(), entry.addressable)).collect();
+        let names: Vec<_> =
+            all.entries.iter().map(|entry| (entry.name.as_str(), entry.addressable)).collect();
         assert_eq!(
             names,
             [
@@ -255,7 +264,10 @@ async fn a_listing_is_sorted_by_bytes_and_cut_into_pages() {
             }
         }
         assert_eq!(paged, all.entries, "{resolver:?}");
-        assert_eq!(ws.local.list(&ws.ask(""), &Page { after: None, limit: 9 }).await.unwrap().entries.len(), 1);
+        assert_eq!(
+            ws.local.list(&ws.ask(""), &Page { after: None, limit: 9 }).await.unwrap().entries.len(),
+            1
+        );
     }
 }
 

@@ -11,7 +11,9 @@ use std::path::Path;
 use common::{RESOLVERS, Ws, assert_bytes, batch, content, mismatch, rename_over};
 use guard_backends::local::{Builder, Lease, Local};
 use guard_core::policy::{FileState, Precondition};
-use guard_core::port::{Applied, CommitError, CommitFailure, Displaced, Effect, Fate, Last, OpError, Parents, Tier};
+use guard_core::port::{
+    Applied, CommitError, CommitFailure, Displaced, Effect, Fate, Last, OpError, Parents, Tier,
+};
 
 fn exchange() -> Builder {
     Local::builder()
@@ -49,7 +51,11 @@ async fn a_file_or_link_that_was_named_goes() {
             ws.link("nothing", "dangling");
             let done = remove(&ws, "f", content("seen")).await.unwrap();
             assert_bytes(&done.before, "seen");
-            assert_eq!((done.after, done.publish.lease), (FileState::Absent, Some(way != "without lease")), "{way}");
+            assert_eq!(
+                (done.after, done.publish.lease),
+                (FileState::Absent, Some(way != "without lease")),
+                "{way}"
+            );
             for (name, text) in [("link", "stays"), ("dangling", "nothing")] {
                 let done = remove(&ws, name, link(text)).await.unwrap();
                 assert_eq!(done.before, FileState::Link { text: text.to_owned() });
@@ -234,7 +240,9 @@ async fn a_directory_goes_with_the_files_that_the_same_batch_removes() {
         ];
         let done = ws.batch(batch(changes)).await.unwrap();
         assert!(ws.tree().is_empty(), "{way}: {:?}", ws.tree());
-        assert!(done.changes.iter().all(|applied| applied.after == FileState::Absent && applied.publish.changed));
+        assert!(
+            done.changes.iter().all(|applied| applied.after == FileState::Absent && applied.publish.changed)
+        );
 
         // What comes in between stays, with its directory, and the receipt does not claim otherwise.
         let ws = Ws::watched(builder(), |step, dir| {
@@ -261,7 +269,9 @@ async fn a_directory_is_made_where_nothing_is() {
     for resolver in RESOLVERS {
         let ws = Ws::of(resolver).await;
         ws.write("f", "f");
-        let make = |name: &str, parents| ws.commit(ws.change(name, Precondition::Absent, Effect::MakeDir { parents }));
+        let make = |name: &str, parents| {
+            ws.commit(ws.change(name, Precondition::Absent, Effect::MakeDir { parents }))
+        };
         let done = make("a/b/c", Parents::Make).await.unwrap();
         assert_eq!((done.before, done.after), (FileState::Absent, FileState::Directory));
         assert_eq!(done.made, [ws.target("a"), ws.target("a/b")]);
@@ -272,7 +282,9 @@ async fn a_directory_is_made_where_nothing_is() {
         assert_eq!(mismatch(&make("a/b/c", Parents::Make).await.unwrap_err()), FileState::Directory);
         assert!(mismatch(&make("f", Parents::Make).await.unwrap_err()).is_regular());
         assert_eq!(ws.tree(), before);
-        let rival = Ws::once(Local::builder().resolver(resolver), "checked", |dir| fs::write(dir.join("d"), "theirs").unwrap());
+        let rival = Ws::once(Local::builder().resolver(resolver), "checked", |dir| {
+            fs::write(dir.join("d"), "theirs").unwrap()
+        });
         let ws = rival.await;
         let change = ws.change("d", Precondition::Absent, Effect::MakeDir { parents: Parents::Make });
         assert_bytes(&mismatch(&ws.commit(change).await.unwrap_err()), "theirs");

@@ -128,14 +128,18 @@ async fn identical_bytes_are_verified_and_not_replaced() {
 
 #[tokio::test]
 async fn whatever_changes_the_file_before_it_is_published_wins() {
-    let rivals: [(&str, fn(&Path, &str)); 3] =
-        [("renames over", rename_over), ("writes in place", in_place), ("unlinks and creates", unlink_and_create)];
+    let rivals: [(&str, fn(&Path, &str)); 3] = [
+        ("renames over", rename_over),
+        ("writes in place", in_place),
+        ("unlinks and creates", unlink_and_create),
+    ];
     for (way, builder) in WAYS {
         for (rival, act) in rivals {
             for step in ["resolved", "first-look", "staging", "staged", "leased", "checked"] {
                 let leased = !way.ends_with("without lease");
                 // Under a lease a writer in place waits: see the tests of leases.
-                let is_held_off = leased && rival == "writes in place" && matches!(step, "leased" | "checked");
+                let is_held_off =
+                    leased && rival == "writes in place" && matches!(step, "leased" | "checked");
                 if is_held_off || (step == "leased" && !leased) {
                     continue;
                 }
@@ -295,7 +299,8 @@ async fn a_file_that_is_open_for_writing_is_refused_unless_that_is_allowed() {
         let writer = fs::OpenOptions::new().append(true).open(ws.path("f")).unwrap();
         let error = ws.commit(ws.put("f", content("seen"), "mine")).await.unwrap_err();
         assert_eq!(error.cause, CommitFailure::OpenForWriting { resolved: ws.target("f") });
-        let error = ws.commit(ws.change("f", content("seen"), guard_core::port::Effect::Remove)).await.unwrap_err();
+        let error =
+            ws.commit(ws.change("f", content("seen"), guard_core::port::Effect::Remove)).await.unwrap_err();
         assert_eq!(error.cause, CommitFailure::OpenForWriting { resolved: ws.target("f") });
         assert_eq!(ws.tree(), before);
 
@@ -316,7 +321,10 @@ fn wait_for_a_break(path: &Path) {
     let inode = format!(":{} ", fs::metadata(path).unwrap().ino());
     loop {
         let locks = fs::read_to_string("/proc/locks").unwrap();
-        if locks.lines().any(|line| line.contains("LEASE") && line.contains("BREAKING") && line.contains(&inode)) {
+        if locks
+            .lines()
+            .any(|line| line.contains("LEASE") && line.contains("BREAKING") && line.contains(&inode))
+        {
             return;
         }
         std::thread::yield_now();

@@ -30,7 +30,9 @@ async fn lead(ws: &Ws, path: &str, last: Last) -> String {
             format!("{at} {what}")
         }
         Err(OpError::NotFound { path }) => format!("not-found {}", path.strip_prefix(top).unwrap_or(&path)),
-        Err(OpError::NotDirectory { path }) => format!("not-directory {}", path.strip_prefix(top).unwrap_or(&path)),
+        Err(OpError::NotDirectory { path }) => {
+            format!("not-directory {}", path.strip_prefix(top).unwrap_or(&path))
+        }
         Err(OpError::OutsideRoot) => "outside".to_owned(),
         Err(OpError::Loop) => "loop".to_owned(),
         Err(OpError::NameTooLong) => "too-long".to_owned(),

@@ -83,3 +83,32 @@ fn rerun(command: &[&str], name: &str) {
         String::from_utf8_lossy(&output.stderr)
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_other_process_is_held_to_permission_bits() {
+        if unprivileged("rerun::tests::the_other_process_is_held_to_permission_bits") == Body::Done {
+            return;
+        }
+        assert!(!rustix::process::geteuid().is_root());
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().join("closed");
+        std::fs::create_dir(&at).unwrap();
+        std::fs::write(at.join("file"), "bytes").unwrap();
+        std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o000)).unwrap();
+        let denied = std::fs::read(at.join("file")).unwrap_err();
+        std::fs::set_permissions(&at, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(denied.kind(), std::io::ErrorKind::PermissionDenied);
+    }
+
+    #[test]
+    fn a_name_that_is_no_tests_is_a_failure() {
+        if skip::unless(Need::Setpriv, "rerun::tests::a_name_that_is_no_tests_is_a_failure") {
+            return;
+        }
+        assert!(std::panic::catch_unwind(|| unprivileged("no::such::test")).is_err());
+    }
+}

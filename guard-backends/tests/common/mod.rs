@@ -18,8 +18,8 @@ use guard_backends::local::{Builder, Local, Resolver};
 use guard_core::policy::{Digest, FileState, OpenWriters, Precondition, TargetPath};
 use guard_core::port::{
     Applied, Ask, Batch, Change, CommitError, CommitFailure, CommitId, Committed, Content, Depth, Displaced,
-    Effect, FileOps as _, Found, InPlace, Keep, Last, Mode, Observer, OpError, Parents, Place, Root, RootSpec,
-    Step,
+    Effect, FileOps as _, Found, InPlace, Keep, Last, Mode, Observer, OpError, Parents, Place, Root,
+    RootSpec, Step,
 };
 use rustix::fs::{CWD, FileType, mknodat};
 use tempfile::TempDir;
@@ -309,7 +309,12 @@ pub fn again_in(wrapper: &[&str], test: &str) {
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert!(output.status.success(), "{test} in {wrapper:?}:\n{text}");
     assert!(text.contains("1 passed"), "{test} did not run:\n{text}");
-    print!("{}", text.lines().filter(|line| line.contains("SKIPPED")).fold(String::new(), |all, line| all + line + "\n"));
+    print!(
+        "{}",
+        text.lines()
+            .filter(|line| line.contains("SKIPPED"))
+            .fold(String::new(), |all, line| all + line + "\n")
+    );
 }
 
 pub fn is_root() -> bool {

@@ -233,7 +233,7 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
             }
             // What it refuses to remove unseen may not be there, or be nothing that can be seen.
             Err(failure) if item.look.is_none() && failure.refusal.code == Code::NotRead => {
-                unseen.push(index)
+                unseen.push(index);
             }
             Err(failure) => return Err(failure),
             Ok(Decision::Allowed(allowed)) if read || !looks => item.allowed = Some(allowed),
