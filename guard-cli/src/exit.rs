@@ -1,6 +1,7 @@
 //! How the process ends.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::{self, Write as _};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,13 +47,16 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Runs the program; a panic on any thread is a bug, and said as one.
 pub(crate) fn guarded(program: impl FnOnce() -> Exit) -> Exit {
-    std::panic::set_hook(Box::new(|panic| {
-        PANICKED.store(true, Ordering::SeqCst);
+    watched(program, |panic| {
         // Nothing can be done where standard error is closed.
-        let _ = std::io::Write::write_fmt(
-            &mut std::io::stderr(),
-            format_args!("guard: this is a bug, please report it: {panic}\n"),
-        );
+        let _ = writeln!(io::stderr(), "guard: this is a bug, please report it: {panic}");
+    })
+}
+
+fn watched(program: impl FnOnce() -> Exit, say: fn(&PanicHookInfo<'_>)) -> Exit {
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICKED.store(true, Ordering::SeqCst);
+        say(panic);
     }));
     let exit = catch_unwind(AssertUnwindSafe(program)).unwrap_or(Exit::Bug);
     // The runtime catches what panics in a task of its own; the hook has seen it.
@@ -67,6 +71,7 @@ mod tests {
 
     #[test]
     fn a_panic_on_any_thread_is_a_bug() {
+        let guarded = |program: fn() -> Exit| watched(program, |_| ());
         assert_eq!(guarded(|| Exit::Refused), Exit::Refused);
         let in_a_thread = || {
             let panicked = std::thread::spawn(|| panic!("in a thread")).join();

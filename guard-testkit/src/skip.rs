@@ -20,8 +20,9 @@
 #![allow(clippy::print_stderr, reason = "a skip is said to whoever watches")]
 
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Something that a test needs of the machine.
@@ -119,23 +120,34 @@ impl Need {
 #[must_use]
 pub fn unless(need: Need, test: &str) -> bool {
     let required = std::env::var("GUARD_REQUIRE").unwrap_or_default();
-    let required = match parse(&required) {
+    let skipped = judged(need, need.is_met(), &required, test);
+    if let Some(line) = &skipped {
+        eprintln!("{line}");
+        if let Some(log) = std::env::var_os("GUARD_SKIP_LOG") {
+            let appended = append(Path::new(&log), line);
+            assert!(appended.is_ok(), "{}: {appended:?}", log.display());
+        }
+    }
+    skipped.is_some()
+}
+
+/// Returns what is said of a skip; nothing where the test runs.
+fn judged(need: Need, met: bool, required: &str, test: &str) -> Option<String> {
+    let required = match parse(required) {
         Ok(required) => required,
         Err(name) => panic!("GUARD_REQUIRE names {name:?}, which is no need"),
     };
-    if need.is_met() {
-        return false;
+    if met {
+        return None;
     }
     let line = line(need, test);
     assert!(!required.contains(&need), "GUARD_REQUIRE names {}, and it is not there: {line}", need.name());
-    eprintln!("{line}");
-    if let Some(log) = std::env::var_os("GUARD_SKIP_LOG") {
-        // One write of a whole line at the end of the file: tests of several processes do not mix.
-        let appended = OpenOptions::new().create(true).append(true).open(&log);
-        let written = appended.and_then(|mut log| log.write_all(format!("{line}\n").as_bytes()));
-        assert!(written.is_ok(), "{}: {written:?}", log.display());
-    }
-    true
+    Some(line)
+}
+
+/// Appends a line in one write, so that tests of several processes do not mix.
+fn append(log: &Path, line: &str) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(log)?.write_all(format!("{line}\n").as_bytes())
 }
 
 fn line(need: Need, test: &str) -> String {
@@ -168,6 +180,33 @@ mod tests {
             line(Need::Attributes, "acl_is_kept"),
             "SKIPPED acl_is_kept: needs setfacl and setfattr; apt-get install acl attr"
         );
+    }
+
+    #[test]
+    fn a_need_that_is_not_met_skips_and_one_that_is_met_runs() {
+        assert_eq!(judged(Need::Docker, true, "docker", "t"), None);
+        assert_eq!(judged(Need::Docker, false, "root,sshd", "t"), Some(line(Need::Docker, "t")));
+    }
+
+    #[test]
+    #[should_panic(expected = "GUARD_REQUIRE names docker, and it is not there")]
+    fn a_need_that_is_required_is_not_skipped() {
+        let _ = judged(Need::Docker, false, "root, docker", "t");
+    }
+
+    #[test]
+    #[should_panic(expected = "which is no need")]
+    fn a_misspelt_requirement_is_noticed_by_every_test() {
+        let _ = judged(Need::Root, true, "rooot", "t");
+    }
+
+    #[test]
+    fn skips_are_appended_to_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        append(&log, "one").unwrap();
+        append(&log, "two").unwrap();
+        assert_eq!(std::fs::read_to_string(&log).unwrap(), "one\ntwo\n");
     }
 
     #[test]
