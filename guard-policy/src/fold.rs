@@ -4,9 +4,8 @@
 //! may therefore deny more, and never grants anything.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
-use memchr::{memchr_iter, memchr3, memmem};
+use memchr::{memchr_iter, memchr2_iter, memchr3};
 
 /// Replaces the characters that are not ASCII and yet spell an ASCII name on a filesystem that folds case.
 ///
@@ -34,38 +33,74 @@ fn is_ignored(c: char) -> bool {
     matches!(c, '\u{200C}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{206A}'..='\u{206F}' | '\u{FEFF}')
 }
 
-/// Tells whether `name` is in a sorted list of names in lower case.
+/// The longest name in a list that is searched, and more.
+pub(crate) const LISTED_MAX: usize = 32;
+
+/// Tells whether `name` is in a sorted list of names in lower case, none longer than [`LISTED_MAX`].
 pub(crate) fn is_listed(list: &[&str], name: &str) -> bool {
-    let by_folded = |listed: &&str| -> Ordering {
-        listed.bytes().cmp(name.bytes().map(|byte| byte.to_ascii_lowercase()))
-    };
-    list.binary_search_by(by_folded).is_ok()
+    let mut folded = [0; LISTED_MAX];
+    let Some(folded) = folded.get_mut(..name.len()) else { return false };
+    folded.copy_from_slice(name.as_bytes());
+    folded.make_ascii_lowercase();
+    list.binary_search_by(|listed| listed.as_bytes().cmp(folded)).is_ok()
 }
 
 /// Tells whether `path` is `place` or below it; `place` is ASCII.
 pub(crate) fn is_at_or_below(path: &str, place: &str) -> bool {
     let (path, place) = (path.as_bytes(), place.as_bytes());
-    path.get(..place.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(place))
-        && path.get(place.len()).is_none_or(|next| *next == b'/')
+    // The boundary first: it rules out most.
+    path.get(place.len()).is_none_or(|next| *next == b'/')
+        && path.get(..place.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(place))
 }
 
-/// Returns the first of `places` that is at or above some directory or file of `path`, whichever directory it is
-/// in; every place begins with a dot.
-pub(crate) fn anywhere(path: &str, places: &[&'static str]) -> Option<&'static str> {
-    let first = path.starts_with('.').then_some(0);
-    let others = memmem::find_iter(path.as_bytes(), b"/.").map(|at| at + 1);
-    first.into_iter().chain(others).find_map(|at| begins_with(&path[at..], places))
+/// A list of places, with what rules almost every path out at once.
+pub(crate) struct Places {
+    list: &'static [&'static str],
+    /// The second bytes of all places, in lower case, as bits.
+    second: u128,
+    /// The first byte, in lower case, of the places that do not begin with a dot or a slash; 0 where all do.
+    letter: u8,
 }
 
-/// As [`anywhere`], for places that begin with anything.
-pub(crate) fn anywhere_by_scan<'p>(path: &str, places: &[&'p str]) -> Option<&'p str> {
-    let others = memchr_iter(b'/', path.as_bytes()).map(|at| at + 1);
-    std::iter::once(0).chain(others).find_map(|at| begins_with(&path[at..], places))
-}
+impl Places {
+    /// Takes places of at least two ASCII bytes that begin with a dot, a slash, or all with the same letter.
+    pub(crate) const fn new(list: &'static [&'static str]) -> Self {
+        let (mut second, mut letter, mut at) = (0_u128, 0, 0);
+        while at < list.len() {
+            let place = list[at].as_bytes();
+            second |= 1 << place[1].to_ascii_lowercase();
+            if place[0] != b'.' && place[0] != b'/' {
+                let first = place[0].to_ascii_lowercase();
+                assert!(letter == 0 || letter == first, "places begin with a dot or all with one letter");
+                letter = first;
+            }
+            at += 1;
+        }
+        Self { list, second, letter }
+    }
 
-/// Returns the first of `places` that `path` is at or below.
-pub(crate) fn begins_with<'p>(path: &str, places: &[&'p str]) -> Option<&'p str> {
-    places.iter().copied().find(|place| is_at_or_below(path, place))
+    /// Returns the first place that `path` is at or below.
+    pub(crate) fn at(&self, path: &str) -> Option<&'static str> {
+        let second = path.as_bytes().get(1)?.to_ascii_lowercase();
+        if second >= 128 || self.second >> second & 1 == 0 {
+            return None;
+        }
+        let may_be = |place: &&&str| place.as_bytes()[1].to_ascii_lowercase() == second;
+        self.list.iter().filter(may_be).copied().find(|place| is_at_or_below(path, place))
+    }
+
+    /// Returns the first place that some part of `path` is at or below, whichever directory it is in.
+    pub(crate) fn anywhere(&self, path: &str) -> Option<&'static str> {
+        let bytes = path.as_bytes();
+        let begins_name = |at: &usize| *at > 0 && bytes[at - 1] == b'/';
+        let hidden = || memchr_iter(b'.', bytes).filter(begins_name).find_map(|at| self.at(&path[at..]));
+        let lettered = || {
+            let letters = memchr2_iter(self.letter, self.letter.to_ascii_uppercase(), bytes);
+            letters.filter(begins_name).find_map(|at| self.at(&path[at..]))
+        };
+        let found = self.at(path).or_else(hidden);
+        if self.letter == 0 { found } else { found.or_else(lettered) }
+    }
 }
 
 /// Returns what is left of `path` below `base`; any characters, compared by component and without case.
@@ -122,24 +157,29 @@ mod tests {
         ] {
             assert_eq!(is_at_or_below(path, place), expected, "{path}");
         }
-        let places = &[".git/hooks", ".envrc"];
+        const PLACES: Places = Places::new(&[".git/hooks", ".envrc", "Library/Keychains"]);
         for (path, expected) in [
             ("/ws/.git/hooks/pre-commit", Some(".git/hooks")),
             (".GIT/Hooks", Some(".git/hooks")),
             ("/.envrc", Some(".envrc")),
             ("/a/b/c/.envrc", Some(".envrc")),
+            ("/.git/.git/.git/hooks", Some(".git/hooks")),
+            ("/home/u/library/KEYCHAINS/x", Some("Library/Keychains")),
+            ("Library/Keychains", Some("Library/Keychains")),
+            ("/home/u/mylibrary/keychains/x", None),
+            ("/home/u/library/x", None),
             ("/a/b.git/hooks", None),
             ("/a/.git/x/hooks", None),
             ("/a/.envrc2", None),
+            ("/a/.é", None),
+            ("/a/lé", None),
+            ("/.", None),
             ("", None),
         ] {
-            assert_eq!(anywhere(path, places), expected, "{path}");
-            assert_eq!(anywhere_by_scan(path, places), expected, "{path}");
+            assert_eq!(PLACES.anywhere(path), expected, "{path}");
         }
-        assert_eq!(
-            anywhere_by_scan("/home/u/library/Keychains/x", &["Library/Keychains"]),
-            Some("Library/Keychains")
-        );
+        assert_eq!(PLACES.at(".git/hooks/x"), Some(".git/hooks"));
+        assert_eq!(PLACES.at("a/.git/hooks/x"), None);
     }
 
     #[test]
@@ -169,6 +209,7 @@ mod tests {
     #[test]
     fn a_sorted_list_is_searched_without_case() {
         let list = ["db", "db3", "zip"];
+        assert!(!is_listed(&list, &"z".repeat(LISTED_MAX + 1)));
         for (name, expected) in [
             ("DB", true),
             ("db3", true),

@@ -162,7 +162,8 @@ mod tests {
         ] {
             assert!(list.is_sorted_by(|left, right| left < right), "{list:?}");
             for name in list {
-                assert!(!name.is_empty() && *name == name.to_ascii_lowercase(), "{name}");
+                assert!(*name == name.to_ascii_lowercase(), "{name}");
+                assert!((1..=crate::fold::LISTED_MAX).contains(&name.len()), "{name}");
             }
         }
     }

@@ -1,7 +1,10 @@
 //! Instructions for agents change only when somebody says yes.
 
 use super::Spellings;
-use crate::{Approval, ApproverSet, Call, Code, Facts, Policy, Refusal, Switch, fold, names};
+use crate::fold::{self, Places};
+use crate::{Approval, ApproverSet, Call, Code, Facts, Policy, Refusal, Switch, names};
+
+const PROTECTED_PATHS: Places = Places::new(names::PROTECTED_PATHS);
 
 /// Tells whether the call needs an approval, and refuses it where nobody can be asked.
 ///
@@ -16,7 +19,7 @@ pub(crate) fn check(
     let is_protected = call.act.mutates()
         && spellings.iter().any(|spelling| {
             (on && (fold::is_listed(names::PROTECTED_NAMES, spelling.name())
-                || fold::anywhere(&spelling.text, names::PROTECTED_PATHS).is_some()))
+                || PROTECTED_PATHS.anywhere(&spelling.text).is_some()))
                 || policy.protected.iter().any(|entry| fold::ends_with(&spelling.text, entry))
         });
     match (is_protected, facts.approver) {

@@ -1,7 +1,15 @@
 //! Paths that tools do not change, and credentials, which they do not read either.
 
 use super::{Spelling, Spellings, extension};
-use crate::{Act, Base, Call, Code, Fact, Facts, Policy, Refusal, Switch, TargetPath, fold, names};
+use crate::fold::{self, Places};
+use crate::{Act, Base, Call, Code, Fact, Facts, Policy, Refusal, Switch, TargetPath, names};
+
+const PROJECT_CONFIGURATION: Places = Places::new(names::PROJECT_CONFIGURATION);
+const SYSTEM_PATHS: Places = Places::new(names::SYSTEM_PATHS);
+const SYSTEM_SECRETS: Places = Places::new(names::SYSTEM_SECRETS);
+const ENDLESS_DEVICES: Places = Places::new(names::ENDLESS_DEVICES);
+const HOME_SECRETS: Places = Places::new(names::HOME_SECRETS);
+const HOME_CONFIGURATION: Places = Places::new(names::HOME_CONFIGURATION);
 
 type Home<'a> = Fact<Option<&'a TargetPath>>;
 
@@ -28,7 +36,7 @@ pub(crate) fn check(
                 if let Some(place) = configuration(spelling, facts.home) {
                     return refuse(Code::SensitivePath, place.to_string());
                 }
-            } else if let Some(device) = fold::begins_with(&spelling.text, names::ENDLESS_DEVICES) {
+            } else if let Some(device) = ENDLESS_DEVICES.at(&spelling.text) {
                 let why = format!("`{device}` is a device or descriptor, which is never opened");
                 return refuse(Code::NotRegular, why);
             }
@@ -74,11 +82,12 @@ fn configuration<'a>(spelling: &'a Spelling<'_>, home: Home<'_>) -> Option<Place
         return Some(Place::Name(name));
     }
     let text = &spelling.text;
-    fold::anywhere(text, names::PROJECT_CONFIGURATION)
+    PROJECT_CONFIGURATION
+        .anywhere(text)
         .map(Place::Anywhere)
-        .or_else(|| fold::begins_with(text, names::SYSTEM_PATHS).map(Place::System))
-        .or_else(|| in_home(spelling, home, names::HOME_SECRETS).map(Place::Home))
-        .or_else(|| in_home(spelling, home, names::HOME_CONFIGURATION).map(Place::Home))
+        .or_else(|| SYSTEM_PATHS.at(text).map(Place::System))
+        .or_else(|| in_home(spelling, home, &HOME_SECRETS).map(Place::Home))
+        .or_else(|| in_home(spelling, home, &HOME_CONFIGURATION).map(Place::Home))
 }
 
 fn secret<'a>(spelling: &'a Spelling<'_>, home: Home<'_>) -> Option<Place<'a>> {
@@ -87,7 +96,7 @@ fn secret<'a>(spelling: &'a Spelling<'_>, home: Home<'_>) -> Option<Place<'a>> {
         return Some(Place::Name(name));
     }
     let text = &*spelling.text;
-    if let Some(place) = fold::begins_with(text, names::SYSTEM_SECRETS) {
+    if let Some(place) = SYSTEM_SECRETS.at(text) {
         return Some(Place::System(place));
     }
     if let Some(what) = of_a_process(text) {
@@ -97,7 +106,7 @@ fn secret<'a>(spelling: &'a Spelling<'_>, home: Home<'_>) -> Option<Place<'a>> {
     if extension(name).is_some_and(|extension| extension.eq_ignore_ascii_case("pub")) {
         return None;
     }
-    in_home(spelling, home, names::HOME_SECRETS).map(Place::Home)
+    in_home(spelling, home, &HOME_SECRETS).map(Place::Home)
 }
 
 fn is_secret_name(name: &str) -> bool {
@@ -127,16 +136,16 @@ fn of_a_process(text: &str) -> Option<&str> {
 /// Tells which of `places` below the target's home a path is at or below.
 ///
 /// Where the home is not known, any directory may be it.
-fn in_home(spelling: &Spelling<'_>, home: Home<'_>, places: &[&'static str]) -> Option<&'static str> {
+fn in_home(spelling: &Spelling<'_>, home: Home<'_>, places: &Places) -> Option<&'static str> {
     if let Some(below) = spelling.below_tilde() {
-        return fold::begins_with(below, places);
+        return places.at(below);
     }
     match home {
         Fact::Known(Some(home)) if spelling.base == Base::Absolute => {
-            fold::begins_with(fold::below(&spelling.text, home.as_str())?, places)
+            places.at(fold::below(&spelling.text, home.as_str())?)
         }
         Fact::Known(_) => None,
-        Fact::Unknown => fold::anywhere_by_scan(&spelling.text, places),
+        Fact::Unknown => places.anywhere(&spelling.text),
     }
 }
 
