@@ -1,6 +1,11 @@
 //! Creating: nothing that has the name is ever replaced.
 
-#![allow(clippy::disallowed_methods, reason = "a test is the other writer")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::type_complexity,
+    reason = "a test is the other writer"
+)]
 
 mod common;
 

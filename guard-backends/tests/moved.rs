@@ -1,6 +1,11 @@
 //! Moving: nothing at the destination is replaced, and only what the precondition names moves.
 
-#![allow(clippy::disallowed_methods, reason = "a test is the other writer")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::type_complexity,
+    reason = "a test is the other writer"
+)]
 
 mod common;
 

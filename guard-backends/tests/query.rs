@@ -1,6 +1,10 @@
 //! Reading and listing: regular files only, whole versions only, never a hang.
 
-#![allow(clippy::disallowed_methods, reason = "a test arranges the filesystem by itself")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test arranges the filesystem by itself"
+)]
 
 mod common;
 

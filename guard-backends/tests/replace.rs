@@ -1,6 +1,11 @@
 //! Replacing: no content that another writer completed is lost.
 
-#![allow(clippy::disallowed_methods, reason = "a test is the other writer")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::type_complexity,
+    reason = "a test is the other writer"
+)]
 
 mod common;
 

@@ -1,6 +1,10 @@
 //! Where paths lead, with both resolvers.
 
-#![allow(clippy::disallowed_methods, reason = "a test arranges the filesystem by itself")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test arranges the filesystem by itself"
+)]
 
 mod common;
 

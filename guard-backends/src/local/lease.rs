@@ -11,6 +11,7 @@
 )]
 
 use std::os::fd::{AsFd, AsRawFd as _};
+use std::time::Duration;
 
 /// What came of asking for a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ const F_SETSIG: libc::c_int = 10;
 
 /// Asks for a read lease on a file that is open for reading only.
 #[cfg(target_os = "linux")]
-pub(super) fn take(file: impl AsFd) -> Taken {
+fn take(file: impl AsFd) -> Taken {
     // A broken lease is signalled to whoever owns the descriptor, with SIGIO unless told otherwise, and SIGIO kills.
     // So: first a signal that is ignored by default (signal(7)), then the lease, whose call makes this process the
     // owner, then no owner. The lease is looked at instead.
@@ -53,6 +54,25 @@ pub(super) fn take(file: impl AsFd) -> Taken {
     }
 }
 
+/// Asks for a read lease, and again while a writer may be just about to close the file.
+///
+/// A process that is being started has copies of this one's descriptors until it executes its program, so that a file
+/// which was written here a moment ago can be open for writing there. That is over in less than a millisecond, and
+/// what such a writer wrote is seen by the digest, which is taken afterwards.
+pub(super) fn take_soon(file: impl AsFd) -> Taken {
+    for pause in PAUSES {
+        match take(&file) {
+            Taken::OpenForWriting => std::thread::sleep(pause),
+            taken => return taken,
+        }
+    }
+    take(file)
+}
+
+/// How long a writer gets to close the file: 15 milliseconds in all.
+const PAUSES: [Duration; 4] =
+    [Duration::from_millis(1), Duration::from_millis(2), Duration::from_millis(4), Duration::from_millis(8)];
+
 /// Tells whether the lease is held and nobody waits for it to go: a lease that is being broken reads as what it is
 /// going to be.
 #[cfg(target_os = "linux")]
@@ -68,7 +88,7 @@ pub(super) fn release(file: impl AsFd) {
 
 /// There are no leases on this system.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn take(file: impl AsFd) -> Taken {
+fn take(file: impl AsFd) -> Taken {
     let _ = file.as_fd().as_raw_fd();
     Taken::Unavailable
 }

@@ -3,6 +3,9 @@
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses a part of it")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::type_complexity,
     reason = "a test is the other writer: it does what the library must never do"
 )]
 
@@ -11,8 +14,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use guard_backends::local::{Builder, Local, Resolver};
 use guard_core::policy::{Digest, FileState, OpenWriters, Precondition, TargetPath};
@@ -187,7 +191,9 @@ pub fn target(path: &Path) -> TargetPath {
 }
 
 pub fn place(root: &Root, top: &Path, name: &str) -> Place {
-    Place { root: root.id, path: name.to_owned(), expect: target(&top.join(name)), last: Last::Follow }
+    // Joining an empty name would append a slash.
+    let expect = if name.is_empty() { target(top) } else { target(&top.join(name)) };
+    Place { root: root.id, path: name.to_owned(), expect, last: Last::Follow }
 }
 
 pub fn put(place: Place, precondition: Precondition, bytes: &str) -> Change {
@@ -272,11 +278,22 @@ pub fn mkfifo(path: &Path) {
     make_node(path, FileType::Fifo, 0).unwrap();
 }
 
+/// Held while a file is written that is going to be executed, and while a process is being started: a child that is
+/// just being started has copies of this process's descriptors, and a file that is open for writing cannot be executed.
+static STARTING: Mutex<()> = Mutex::new(());
+
+fn output(command: &mut std::process::Command) -> std::io::Result<std::process::Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = {
+        let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        command.spawn()?
+    };
+    child.wait_with_output()
+}
+
 /// Runs a program and returns whether it succeeded, with what it said.
 pub fn run(program: &str, arguments: &[&OsStr]) -> Result<String, String> {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .output()
+    let output = output(std::process::Command::new(program).args(arguments))
         .map_err(|error| format!("{program}: {error}"))?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if output.status.success() { Ok(text) } else { Err(text) }
@@ -297,24 +314,19 @@ pub fn again_in(wrapper: &[&str], test: &str) {
     let dir = tempfile::Builder::new().prefix("guard-test").tempdir().unwrap();
     fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let binary = dir.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
-    let output = std::process::Command::new(wrapper[0])
-        .args(&wrapper[1..])
-        .arg(&binary)
-        .args([test, "--exact", "--nocapture"])
-        .env(INNER, "1")
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{test} in {wrapper:?}:\n{text}");
-    assert!(text.contains("1 passed"), "{test} did not run:\n{text}");
-    print!(
-        "{}",
-        text.lines()
-            .filter(|line| line.contains("SKIPPED"))
-            .fold(String::new(), |all, line| all + line + "\n")
-    );
+    {
+        let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
+        fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    }
+    let mut command = std::process::Command::new(wrapper[0]);
+    command.args(&wrapper[1..]).arg(&binary).args([test, "--exact", "--nocapture"]);
+    let output = output(command.env(INNER, "1").current_dir("/")).unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{test} in {wrapper:?}:\n{said}");
+    assert!(said.contains("1 passed"), "{test} did not run:\n{said}");
+    for line in said.lines().filter(|line| line.contains("SKIPPED")) {
+        println!("{line}");
+    }
 }
 
 pub fn is_root() -> bool {

@@ -53,7 +53,7 @@ fn overwrite(cx: &Cx<'_>, work: &Work<'_>, staged: &Staged, old: Old) -> Result<
         let fate = backup.discard(site);
         Failed { cause, fate }
     };
-    if let Err(cause) = look::holds(site, &change.precondition, &backup.thing(), false) {
+    if let Err(cause) = look::came_out(site, &change.precondition, &backup.thing()) {
         return Err(give_up(cause, backup));
     }
     // Our own lease would keep us waiting.

@@ -180,7 +180,7 @@ pub(super) fn demand_leased(
     precondition: &Precondition,
 ) -> Result<(Old, lease::Taken), CommitFailure> {
     let mut taken = lease::Taken::Unavailable;
-    let hold = |file: &File| taken = lease::take(file);
+    let hold = |file: &File| taken = lease::take_soon(file);
     let thing = look_under(&site.dir, &site.name, reach(precondition), &site.path, hold)?;
     holds(site, precondition, &thing, false)?;
     Ok((Old { thing, leased: taken == lease::Taken::Held }, taken))
@@ -200,16 +200,22 @@ pub(super) fn holds(
     thing: &Thing,
     destination: bool,
 ) -> Result<(), CommitFailure> {
-    if let (Precondition::Content { .. }, Thing::Regular(Regular { file: None, .. })) = (precondition, thing)
+    if let (Precondition::Content { .. }, Thing::Regular(Regular { digest: None, .. })) =
+        (precondition, thing)
     {
         // A digest that could not be taken is not another digest.
         return Err(OpError::PermissionDenied { path: site.path.to_string() }.into());
     }
-    if precondition.holds(&thing.state()) {
-        Ok(())
-    } else {
-        Err(CommitFailure::Precondition { resolved: site.path.clone(), found: thing.state(), destination })
-    }
+    if precondition.holds(&thing.state()) { Ok(()) } else { Err(other(site, thing, destination)) }
+}
+
+/// Compares what came out of a name with what should have; what cannot be read is not what was named.
+pub(super) fn came_out(site: &Site, precondition: &Precondition, thing: &Thing) -> Result<(), CommitFailure> {
+    if precondition.holds(&thing.state()) { Ok(()) } else { Err(other(site, thing, false)) }
+}
+
+fn other(site: &Site, thing: &Thing, destination: bool) -> CommitFailure {
+    CommitFailure::Precondition { resolved: site.path.clone(), found: thing.state(), destination }
 }
 
 /// Tells what is at a name for a report; what cannot be looked at is of an unknown kind.

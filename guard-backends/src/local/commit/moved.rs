@@ -38,7 +38,7 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<Published, Fai
     cx.step(Step::Exposed(&from.path));
     let came = look::judge(&to, &to.name);
     cx.step(Step::Judged(&from.path));
-    if let Err(cause) = look::holds(&from, &work.plan.change.precondition, &came, false) {
+    if let Err(cause) = look::came_out(&from, &work.plan.change.precondition, &came) {
         // Another writer's content was moved: it goes back where it was put.
         let back = sys::rename_noreplace(&to.dir, to.name.as_bytes(), &from.dir, from.name.as_bytes());
         cx.step(Step::PutBack(&from.path));
@@ -88,7 +88,7 @@ fn by_link(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<Published, Fai
     }
     cx.step(Step::Exposed(&from.path));
     let came = look::judge(to, &to.name);
-    let verdict = look::holds(from, &work.plan.change.precondition, &came, false);
+    let verdict = look::came_out(from, &work.plan.change.precondition, &came);
     let created = Created::new(cx, index, to, came);
     let removed = verdict
         .map_err(Failed::from)

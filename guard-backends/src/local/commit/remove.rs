@@ -63,7 +63,7 @@ pub(super) fn take_away(
     cx.step(Step::Exposed(&site.path));
     let came = look::judge(site, &temp);
     cx.step(Step::Judged(&site.path));
-    if let Err(cause) = look::holds(site, precondition, &came, false) {
+    if let Err(cause) = look::came_out(site, precondition, &came) {
         let fate = match put_back(cx, site, &temp) {
             Ok(()) => Fate::Restored,
             Err(Errno::EXIST) => left(site, &temp, "what was displaced; its name was taken again"),

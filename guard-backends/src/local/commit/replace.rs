@@ -64,7 +64,7 @@ fn judge(
     let came = look::judge(site, temp);
     cx.step(Step::Judged(&site.path));
     let ours = staged.thing();
-    if look::holds(site, precondition, &came, false).is_err() {
+    if look::came_out(site, precondition, &came).is_err() {
         let back = give_back(cx, site, temp, ours, came);
         let resolved = site.path.clone();
         let cause = CommitFailure::Precondition { resolved, found: back.found, destination: false };

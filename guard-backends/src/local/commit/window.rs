@@ -26,10 +26,12 @@ struct Windowed {
 pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, staged: Staged) -> Result<Published, Failed> {
     let (site, precondition) = (&work.plan.site, &work.plan.change.precondition);
     let aside = cx.temp(work.plan.index, Role::Aside);
-    let prepared = cx
-        .permit(Tier::Window)
-        .and_then(|()| link_aside(cx, site, &aside))
-        .and_then(|()| verify(site, precondition, &aside));
+    let linked = cx.permit(Tier::Window).and_then(|()| link_aside(cx, site, &aside));
+    let prepared = match linked {
+        Ok(Linked::Aside) => verify(site, precondition, &aside),
+        Ok(Linked::Mount) => return in_place::publish(cx, work, staged),
+        Err(cause) => Err(cause),
+    };
     let came = match prepared {
         Ok(came) => came,
         Err(cause) => {
@@ -74,12 +76,21 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, staged: Staged) -> Resul
     Ok(published.with(windowed))
 }
 
-fn link_aside(cx: &Cx<'_>, site: &Site, aside: &str) -> Result<(), CommitFailure> {
+/// What came of giving the old inode a second name.
+enum Linked {
+    Aside,
+    /// It is on another mount than its directory.
+    Mount,
+}
+
+fn link_aside(cx: &Cx<'_>, site: &Site, aside: &str) -> Result<Linked, CommitFailure> {
     if !cx.offers(Tier::Window) {
         return Err(neither());
     }
     match sys::link(&site.dir, site.name.as_bytes(), &site.dir, aside.as_bytes()) {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(Linked::Aside),
+        // EXDEV within one directory: the name is a mount point.
+        Err(Errno::XDEV) => Ok(Linked::Mount),
         Err(Errno::NOENT) => Err(CommitFailure::Precondition {
             resolved: site.path.clone(),
             found: look::found(site),
@@ -101,7 +112,7 @@ fn neither() -> CommitFailure {
 fn verify(site: &Site, precondition: &Precondition, aside: &str) -> Result<Thing, CommitFailure> {
     let came = look::judge(site, aside);
     let at_name = sys::lstat(&site.dir, site.name.as_bytes()).ok().flatten().map(|meta| meta.id);
-    let mut verdict = look::holds(site, precondition, &came, false);
+    let mut verdict = look::came_out(site, precondition, &came);
     if verdict.is_ok() && at_name != came.id() {
         verdict = Err(CommitFailure::Precondition {
             resolved: site.path.clone(),
