@@ -6,7 +6,7 @@ use guard_testkit::conformance::{self, Fixture, LocalFixture, MemoryFixture};
 use guard_testkit::skip::{self, Need};
 use guard_testkit::unprivileged;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn memory_keeps_every_guarantee_and_skips_none() {
     let report = conformance::run(&MemoryFixture::new()).await;
     report.assert_passed();
