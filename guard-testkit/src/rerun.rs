@@ -65,7 +65,10 @@ fn rerun(command: &[&str], name: &str) {
     std::fs::set_permissions(directory.path(), open.clone()).expect("it is ours");
     let program = directory.path().join("test");
     let own = std::env::current_exe().expect("a test is a program");
-    std::fs::copy(own, &program).expect("the copy is new");
+    // Not by this process: another thread that starts a program meanwhile would inherit the copy open for writing, and
+    // for as long as it has it the copy cannot be run (ETXTBSY, execve(2)).
+    let copied = Command::new("cp").arg(own).arg(&program).status().expect("cp is POSIX");
+    assert!(copied.success(), "the test's program could not be copied: {copied}");
     std::fs::set_permissions(&program, open).expect("it is ours");
     let output = Command::new(command[0])
         .args(&command[1..])
