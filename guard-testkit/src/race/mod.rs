@@ -4,7 +4,7 @@
 //! commits a new content under it, over and over, until the rival is done. When all is quiet, the file, the names that
 //! were left beside it and what both writers were told are judged by [`judge`].
 //!
-//! [`Guarded`] is any [`FileOps`]; [`Unguarded`] is the negative control, which has to lose data.
+//! [`Guarded`] is any [`guard_core::port::FileOps`]; [`Unguarded`] is the negative control, which has to lose data.
 
 mod contender;
 pub mod judge;
