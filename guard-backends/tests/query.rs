@@ -245,7 +245,7 @@ async fn a_listing_is_sorted_by_bytes_and_cut_into_pages() {
                 ("B", true),
                 ("a", true),
                 ("back\\slash", true),
-                ("bad\\xff\\\\", false),
+                ("bad\\xFF\\\\", false),
                 ("link", true),
                 ("new\nline", true),
                 ("sub", true),

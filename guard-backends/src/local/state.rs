@@ -65,8 +65,8 @@ mod tests {
             (&b"plain"[..], "plain"),
             (b"back\\slash", "back\\slash"),
             ("na\u{ef}ve".as_bytes(), "na\u{ef}ve"),
-            (b"\xff", "\\xff"),
-            (b"a\\b\xfe", "a\\\\b\\xfe"),
+            (b"\xff", "\\xFF"),
+            (b"a\\b\xfe", "a\\\\b\\xFE"),
         ] {
             assert_eq!(escaped(bytes), expected);
         }
