@@ -1,6 +1,7 @@
 //! The accidents, on real files with real databases: what appears between the decision and the effect survives.
 #![allow(
     clippy::disallowed_methods,
+    clippy::unwrap_used,
     reason = "the test acts as another process does, and as an unguarded tool"
 )]
 

@@ -95,7 +95,8 @@ async fn a_batch_of_every_kind_is_carried_out() {
         assert!(done.changes.iter().all(|applied| applied.publish.changed && applied.left.is_empty()));
         let after: Vec<bool> =
             done.changes.iter().map(|applied| applied.after == FileState::Absent).collect();
-        assert_eq!(after, [false, false, true, true, false, true, true, false]);
+        assert_eq!(after, [false, false, true, false, false, true, true, false]);
+        assert_bytes(&done.changes[3].after, "moved");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A guard on a real directory of this machine.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
-#![allow(clippy::disallowed_methods, reason = "the test acts as another process does")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "the test acts as another process does")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
