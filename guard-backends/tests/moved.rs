@@ -228,6 +228,23 @@ async fn across_filesystems_a_rival_at_either_end_wins() {
 }
 
 #[tokio::test]
+async fn a_destination_that_leads_elsewhere_is_refused_before_any_effect() {
+    for resolver in RESOLVERS {
+        let ws = Ws::of(resolver).await;
+        ws.write("f", "seen");
+        ws.mkdir("real");
+        ws.link("real", "link");
+        let before = ws.tree();
+        let error = ws.commit(ws.move_to("f", content("seen"), "link/new/g")).await.unwrap_err();
+        let CommitFailure::Elsewhere { resolved, state, destination: true } = error.cause else {
+            panic!("{error:?}")
+        };
+        assert_eq!((resolved, state), (ws.target("real/new/g"), FileState::Absent));
+        assert_eq!(ws.tree(), before, "{resolver:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_destination_outside_every_root_is_refused() {
     let ws = Ws::new().await;
     let outside = tempfile::tempdir().unwrap();
