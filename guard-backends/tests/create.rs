@@ -237,6 +237,7 @@ async fn modes_of_new_files_are_the_umasks() {
             // The umask takes the same bits of x as of r.
             (Mode::Executable, plain | ((plain & 0o444) >> 2)),
             (Mode::Set(0o640), 0o640),
+            (Mode::Set(0o666), 0o666),
         ] {
             let content = Content::from(b"x".to_vec());
             let effect = Effect::Put { content, mode, parents: Parents::Make };

@@ -149,7 +149,12 @@ fn look_under(
 
 /// Looks at what came out of a name; what cannot be looked at is unknown, which stops nothing from being put back.
 pub(super) fn judge(site: &Site, name: &str) -> Thing {
-    match look(&site.dir, name, Reach::Any, &site.path) {
+    judge_within(site, name, Reach::Any)
+}
+
+/// Looks at what came out of a name, as far as something depends on it.
+pub(super) fn judge_within(site: &Site, name: &str, reach: Reach) -> Thing {
+    match look(&site.dir, name, reach, &site.path) {
         Ok(thing) => thing,
         // It is being written to: an inode without a digest is never unlinked.
         Err(OpError::Torn) => match sys::lstat(&site.dir, name.as_bytes()) {
@@ -186,7 +191,7 @@ pub(super) fn demand_leased(
     Ok((Old { thing, leased: taken == lease::Taken::Held }, taken))
 }
 
-const fn reach(precondition: &Precondition) -> Reach {
+pub(super) const fn reach(precondition: &Precondition) -> Reach {
     match precondition {
         Precondition::Content { .. } => Reach::Any,
         _ => Reach::Told,

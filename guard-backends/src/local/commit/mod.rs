@@ -41,7 +41,7 @@ use super::{Inner, errno, root};
 
 /// How long an open that found the old inode before it was displaced gets to run into the lease.
 ///
-/// SHELL-PROTOCOL.md: with it, none of 100,000 rounds lost a writer that opened, waited and wrote.
+/// Measured: with it, none of 100,000 rounds lost a writer that opened, waited and wrote.
 const SETTLE: Duration = Duration::from_micros(50);
 
 /// What a whole commit needs.

@@ -5,7 +5,7 @@ use guard_core::port::{CommitFailure, Fate, Step, Tier};
 use rustix::io::Errno;
 
 use super::create::Created;
-use super::look::{self, Old, Thing};
+use super::look::{self, Old, Reach, Thing};
 use super::plan::Site;
 use super::{Cx, Done, End, Failed, Published, Work, copy, create, fail, left, remove};
 use crate::local::sys;
@@ -15,6 +15,7 @@ struct Moved {
     from: Site,
     to: Site,
     thing: Thing,
+    reach: Reach,
 }
 
 /// Publishes a move.
@@ -36,7 +37,8 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<Published, Fai
         Err(errno) => return Err(refused(errno, &from, &to).into()),
     }
     cx.step(Step::Exposed(&from.path));
-    let came = look::judge(&to, &to.name);
+    let reach = look::reach(&work.plan.change.precondition);
+    let came = look::judge_within(&to, &to.name, reach);
     cx.step(Step::Judged(&from.path));
     if let Err(cause) = look::came_out(&from, &work.plan.change.precondition, &came) {
         // Another writer's content was moved: it goes back where it was put.
@@ -49,7 +51,7 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<Published, Fai
         return Err(Failed { cause, fate });
     }
     let published = Published::new(came.state(), came.state(), Tier::Exchange);
-    Ok(published.with(Moved { from, to, thing: came }))
+    Ok(published.with(Moved { from, to, thing: came, reach }))
 }
 
 /// Says why a name could not be given away.
@@ -107,15 +109,15 @@ fn by_link(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<Published, Fai
 
 impl Done for Moved {
     fn undo(self: Box<Self>, cx: &Cx<'_>) -> Fate {
-        let Self { from, to, thing } = *self;
+        let Self { from, to, thing, reach } = *self;
         let alone = || left(&to, &to.name, "another writer's content is there, and was left alone");
-        if !look::judge(&to, &to.name).is(&thing) {
+        if !look::judge_within(&to, &to.name, reach).is(&thing) {
             return alone();
         }
         let back = sys::rename_noreplace(&to.dir, to.name.as_bytes(), &from.dir, from.name.as_bytes());
         cx.step(Step::PutBack(&from.path));
         match back {
-            Ok(()) if look::judge(&from, &from.name).is(&thing) => Fate::Restored,
+            Ok(()) if look::judge_within(&from, &from.name, reach).is(&thing) => Fate::Restored,
             // It was replaced in that instant: back to where its writer put it.
             Ok(()) => {
                 match sys::rename_noreplace(&from.dir, from.name.as_bytes(), &to.dir, to.name.as_bytes()) {

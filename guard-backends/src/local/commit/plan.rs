@@ -243,5 +243,14 @@ fn replan(cx: &Cx<'_>, work: &mut Work<'_>, old: Old) -> Result<(), CommitFailur
         let (resolved, found) = (work.plan.site.path.clone(), work.old.thing.state());
         return Err(CommitFailure::Precondition { resolved, found, destination: false });
     }
+    if work.identical
+        && let (Effect::Put { content, mode, .. }, Thing::Regular(old)) =
+            (&work.plan.change.effect, &work.old.thing)
+        && !is_identical(content.digest(), *mode, old)
+    {
+        // Only `danger: any` lets through another content than at the first look.
+        work.identical = false;
+        return super::stage::stage(cx, work);
+    }
     super::stage::again(cx, work, &first.thing)
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use guard_core::policy::{FileState, Precondition};
+use guard_core::policy::{FileState, OpenWriters, Precondition};
 use guard_core::port::{CommitFailure, Displaced, Fate, Step, Tier};
 use rustix::io::Errno;
 
@@ -129,19 +129,20 @@ impl Aside {
         if let Displaced::Return { max } = cx.batch.displaced {
             end.displaced = self.bytes(max);
         }
-        let mut stays = |why: &str| end.left.push(format!("{}: {why}", beside(site, &self.name)));
+        let place = beside(site, &self.name);
+        let mut stays = |why: &str| end.left.push(format!("{place}: {why}"));
         if self.keep {
             return stays(&format!("what was at {} before", site.path));
         }
         // Under a whole lease nobody has opened it for writing since it was judged.
         let is_whole = self.leased.as_ref().is_some_and(lease::is_whole);
-        let is_same = is_whole || look::judge(site, &self.name).is(&self.thing);
-        let is_gone = is_same && look::unlink_if(site, &self.name, &self.thing);
-        if !is_gone {
-            stays(&format!("what was at {} before; it was written to after it was displaced", site.path));
+        end.late = self.leased.is_some() && !is_whole;
+        if end.late && cx.batch.open_writers == OpenWriters::Refuse {
+            return stays(&format!("what was at {} before; a writer came to it late", site.path));
         }
-        if self.leased.is_some() && !is_whole {
-            end.late = true;
+        let is_same = is_whole || look::judge(site, &self.name).is(&self.thing);
+        if !(is_same && look::unlink_if(site, &self.name, &self.thing)) {
+            stays(&format!("what was at {} before; it was written to after it was displaced", site.path));
         }
     }
 

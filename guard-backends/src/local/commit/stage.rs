@@ -264,6 +264,8 @@ pub(super) fn seal(site: &Site, mut staged: Staged) -> Result<Staged, CommitFail
         staged.discard(site);
         return Err(fail(errno, "syncing the content of", site));
     }
+    // Its mode may have been set since.
+    staged.meta = sys::meta(&staged.file).unwrap_or(staged.meta);
     let reopened = match &staged.name {
         Some(name) => sys::open_read(&site.dir, name.as_bytes()).ok(),
         None => reopen(&staged.file),

@@ -96,7 +96,13 @@ fn link_aside(cx: &Cx<'_>, site: &Site, aside: &str) -> Result<Linked, CommitFai
             found: look::found(site),
             destination: false,
         }),
-        Err(errno) if sys::cannot_link(errno) => Err(neither()),
+        // EPERM: a directory came to be there (link(2)), or there are no hard links.
+        Err(errno) if sys::cannot_link(errno) => match look::found(site) {
+            found if found.is_regular() => Err(neither()),
+            found => {
+                Err(CommitFailure::Precondition { resolved: site.path.clone(), found, destination: false })
+            }
+        },
         Err(errno) => Err(fail(errno, "linking aside", site)),
     }
 }
