@@ -41,7 +41,7 @@ use super::{Inner, errno, root};
 
 /// How long an open that found the old inode before it was displaced gets to run into the lease.
 ///
-/// Measured: with it, none of 100,000 rounds lost a writer that opened, waited and wrote.
+/// Measured: with it, 40,000 rounds against a writer that opens, waits and writes lost nothing.
 const SETTLE: Duration = Duration::from_micros(50);
 
 /// What a whole commit needs.
@@ -170,7 +170,7 @@ fn carry_out<'a>(cx: &Cx<'a>, works: &mut Vec<Work<'a>>, made: &mut Vec<MadeDir>
     }
     for plan in plan::plan(cx)? {
         let index = plan.index;
-        let old = plan::first_look(cx, &plan).map_err(Stop::at(index))?;
+        let old = plan::first_look(&plan).map_err(Stop::at(index))?;
         cx.step(Step::FirstLook(&plan.site.path));
         works.push(Work {
             plan,

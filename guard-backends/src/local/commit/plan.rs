@@ -109,7 +109,7 @@ fn state(spot: &Spot) -> Result<guard_core::policy::FileState, OpError> {
 }
 
 /// Looks at what has to be there. It has no effect, so that a stale expectation leaves no trace.
-pub(super) fn first_look(cx: &Cx<'_>, plan: &Planned<'_>) -> Result<Old, CommitFailure> {
+pub(super) fn first_look(plan: &Planned<'_>) -> Result<Old, CommitFailure> {
     let Planned { change, site, to, .. } = plan;
     let parents = match &change.effect {
         Effect::Put { parents, .. } | Effect::MakeDir { parents } => *parents,
@@ -136,7 +136,7 @@ pub(super) fn first_look(cx: &Cx<'_>, plan: &Planned<'_>) -> Result<Old, CommitF
     if let (Effect::Put { content, mode, .. }, Thing::Regular(old)) = (&change.effect, &thing)
         && !is_identical(content.digest(), *mode, old)
     {
-        may_write(cx, site)?;
+        may_write(site)?;
     }
     Ok(Old { thing, leased: false })
 }
@@ -182,7 +182,7 @@ pub(super) fn is_identical(content: guard_core::policy::Digest, mode: Mode, old:
 }
 
 /// Refuses a file that the mode forbids to write, although a rename could replace it.
-fn may_write(_cx: &Cx<'_>, site: &Site) -> Result<(), CommitFailure> {
+fn may_write(site: &Site) -> Result<(), CommitFailure> {
     let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
     let name = site.name.as_bytes();
     let asked = rustix::fs::accessat(&site.dir, name, Access::WRITE_OK, flags);
