@@ -89,13 +89,14 @@ pub enum Act {
     Write,
     /// Replaces a part of the text there.
     Edit,
-    /// Puts a whole content where nothing is.
+    /// Puts a whole content where nothing is; the destination of a patch's Update with `Move to` too, because text
+    /// is put under that name.
     Add,
     /// Removes it.
     Delete,
     /// Moves it away.
     MoveFrom,
-    /// Moves something there, where nothing is.
+    /// Moves something there as it is, where nothing is.
     MoveTo,
     /// Makes a directory there, where nothing is.
     MakeDir,

@@ -133,6 +133,8 @@ fn is_same(left: &str, right: &str) -> bool {
 mod tests {
     use super::*;
 
+    const PLACES: Places = Places::new(&[".git/hooks", ".envrc", "Library/Keychains"]);
+
     #[test]
     fn characters_that_spell_an_ascii_name_are_seen_through() {
         for (text, expected) in [
@@ -157,7 +159,6 @@ mod tests {
         ] {
             assert_eq!(is_at_or_below(path, place), expected, "{path}");
         }
-        const PLACES: Places = Places::new(&[".git/hooks", ".envrc", "Library/Keychains"]);
         for (path, expected) in [
             ("/ws/.git/hooks/pre-commit", Some(".git/hooks")),
             (".GIT/Hooks", Some(".git/hooks")),

@@ -115,7 +115,7 @@ impl Write<'_> {
             return refusal;
         }
         // One read delivers no more; the next refusal names what is then missing.
-        let end = missing.end.min(missing.start.saturating_add(policy.limits.read_bytes));
+        let end = missing.end.min(missing.start.saturating_add(policy.limits.read_bytes.max(1)));
         Refusal::partially_read(call.requested, missing.start..end)
     }
 
