@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     reason = "the test acts as another process does, and as an unguarded tool"
 )]
+#![allow(clippy::unwrap_used, reason = "what a test prepares is there, or the test fails")]
 
 mod workspace;
 
@@ -177,5 +178,23 @@ async fn nothing_leaves_the_workspace_and_control_an_unguarded_write_does() {
         assert_eq!(ws.digest(), before);
         std::fs::write(ws.path("out/secret"), "mine\n").unwrap();
         assert_ne!(ws.digest(), before, "the unguarded write went through the link");
+    }
+}
+
+/// What is anchored at the home directory is judged by where that is, not by how it was typed.
+#[tokio::test]
+async fn a_home_directory_that_is_a_link_hides_no_secret() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("real")).unwrap();
+    std::fs::write(directory.path().join("real/.netrc"), "machine example.com password x\n").unwrap();
+    std::os::unix::fs::symlink("real", directory.path().join("home")).unwrap();
+    let top = workspace::target(directory.path());
+    let home = top.child("home").unwrap();
+    let local =
+        std::sync::Arc::new(guard_backends::local::Local::builder().home(Some(home)).build().unwrap());
+    let guard = guard_core::Guard::builder(local).root(top, guard_core::policy::Access::ReadWrite);
+    let actor = guard.open().await.unwrap().actor("main");
+    for path in ["real/.netrc", "home/.netrc", "~/.netrc"] {
+        assert_eq!(code(actor.read_file(read(path)).await), Code::Secret, "{path}");
     }
 }

@@ -200,7 +200,7 @@ impl Builder {
             _ => LeaseSupport::No,
         };
         let capabilities = Capabilities {
-            home: self.home,
+            home: self.home.map(physical),
             uid: rustix::process::geteuid().as_raw(),
             tier: self.forced.unwrap_or(Tier::Exchange),
             lease,
@@ -221,6 +221,13 @@ impl Builder {
         };
         Ok(Local { inner: Arc::new(inner) })
     }
+}
+
+/// Resolves the links in a home directory's path: what is judged by it are paths that are free of links. One that
+/// is not there, or cannot be reached, stays as it was typed.
+fn physical(home: TargetPath) -> TargetPath {
+    let found = std::fs::canonicalize(home.as_str()).ok();
+    found.and_then(|path| root::target_path(path.into_os_string().into_encoded_bytes()).ok()).unwrap_or(home)
 }
 
 impl Inner {
