@@ -11,6 +11,7 @@ use guard_core::port::Tier;
 use guard_testkit::race::{self, Contender, Guarded, Report, Unguarded};
 use guard_testkit::rival::{self, Kind};
 
+/// Rounds of a plain test run; `GUARD_RACE_ROUNDS` says otherwise, as `cargo xtask soak` does.
 const ROUNDS: u64 = 500;
 const AS_RIVAL: [&str; 4] = ["--exact", "rival_process", "--nocapture", "--test-threads=1"];
 
@@ -20,6 +21,13 @@ fn rival_process() {
     rival::main_loop_if_asked();
     // Asked for by nobody, it goes on here; an order that is none is an error.
     assert!("writes-politely".parse::<Kind>().is_err());
+}
+
+fn rounds() -> u64 {
+    match std::env::var("GUARD_RACE_ROUNDS") {
+        Ok(rounds) => rounds.parse().expect("GUARD_RACE_ROUNDS is a number"),
+        Err(_) => ROUNDS,
+    }
 }
 
 /// A directory in memory where there is one: a disk's `fsync` only makes the windows rarer.
@@ -33,10 +41,11 @@ async fn guarded(kind: Kind) -> Report {
     let (_directory, file) = directory();
     let local = Arc::new(Local::builder().build().unwrap());
     let contender = Guarded::open(local, &file).await.unwrap();
-    let report = race::run(&contender, &file, kind, ROUNDS, &AS_RIVAL).await.unwrap();
+    let rounds = rounds();
+    let report = race::run(&contender, &file, kind, rounds, &AS_RIVAL).await.unwrap();
     println!("{kind}: {report}");
-    assert_eq!(report.rounds, ROUNDS);
-    assert!(report.writes > ROUNDS && report.commits_ok > 0, "{report}");
+    assert_eq!(report.rounds, rounds);
+    assert!(report.writes > rounds && report.commits_ok > 0, "{report}");
     report.assert_nothing_lost();
     report
 }
@@ -93,7 +102,7 @@ async fn tier_window_says_so_and_its_rate_is_measured() {
     let (_directory, file) = directory();
     let local = Arc::new(Local::builder().danger_force_tier(Tier::Window).build().unwrap());
     let contender = Guarded::open(local, &file).await.unwrap();
-    let report = race::run(&contender, &file, Kind::RenamesOver, ROUNDS, &AS_RIVAL).await.unwrap();
+    let report = race::run(&contender, &file, Kind::RenamesOver, rounds(), &AS_RIVAL).await.unwrap();
     println!("tier window: {report}");
     assert_eq!(report.tiers.keys().copied().collect::<Vec<_>>(), [Tier::Window]);
     // It narrows the race: what it loses is a small part of what an unguarded program loses.

@@ -14,7 +14,7 @@ pub(crate) struct Args {
 /// Runs the tests whose names say `race`, one at a time, built for speed, with their output shown.
 pub(crate) fn run(args: &Args) -> Outcome {
     let skips = Skips::new()?;
-    let mut races = cargo(&["test", "--release", "-p", "guard-backends", "--test", "race", "--"]);
+    let mut races = cargo(&["test", "--release", "-p", "guard-testkit", "--test", "race", "--"]);
     races.args(["--nocapture", "--test-threads=1"]).env("GUARD_RACE_ROUNDS", args.rounds.to_string());
     skips.listen(&mut races);
     let outcome = cargo::run(&mut races);
