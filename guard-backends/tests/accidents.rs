@@ -4,17 +4,17 @@
     clippy::unwrap_used,
     reason = "the test acts as another process does, and as an unguarded tool"
 )]
-#![allow(clippy::unwrap_used, reason = "what a test prepares is there, or the test fails")]
 
 mod workspace;
 
+use guard_core::{DeleteFile, EditFile, MoveFile, ReadFile, WriteFile};
 use std::path::Path;
 
 use guard_backends::local::Resolver;
 use guard_core::policy::Code;
 use guard_testkit::sqlite::{Journal, count_rows, create_database, integrity_check};
 use guard_testkit::wrap::Method;
-use workspace::{Workspace, code, delete, done, edit, read, rename, write};
+use workspace::{Workspace, code, done};
 
 #[track_caller]
 fn is_whole(database: &Path, bytes: &[u8]) {
@@ -43,7 +43,10 @@ async fn absent_precondition_refuses_a_database_created_after_the_decision() {
             std::fs::create_dir(ws.path("sub")).unwrap();
             std::os::unix::fs::symlink(".", ws.path("link")).unwrap();
             database_at_the_barrier(&ws, "app.sqlite");
-            assert_eq!(code(ws.actor().write_file(write(spelling, "text\n")).await), Code::BinaryExists);
+            assert_eq!(
+                code(ws.actor().write_file(WriteFile::new(spelling, "text\n")).await),
+                Code::BinaryExists
+            );
             is_whole(&ws.path("app.sqlite"), &std::fs::read(ws.outside("copy")).unwrap());
             let names = std::fs::read_dir(ws.path("")).unwrap().count();
             assert_eq!(names, 3, "no temporary file stays");
@@ -54,7 +57,7 @@ async fn absent_precondition_refuses_a_database_created_after_the_decision() {
 #[tokio::test]
 async fn control_without_an_intruder_the_file_is_created() {
     let ws = Workspace::new().await;
-    let receipt = done(ws.actor().write_file(write("app.sqlite", "text\n")).await);
+    let receipt = done(ws.actor().write_file(WriteFile::new("app.sqlite", "text\n")).await);
     assert_eq!((receipt.changed, receipt.round_trips), (true, 1));
     assert_eq!(ws.content("app.sqlite"), b"text\n");
 }
@@ -76,7 +79,7 @@ async fn an_edit_does_not_replace_a_file_that_became_a_database() {
     let ws = Workspace::new().await;
     ws.put("notes", b"one\n");
     database_at_the_barrier(&ws, "notes");
-    assert_eq!(code(ws.actor().edit_file(edit("notes", "one", "two")).await), Code::BinaryContent);
+    assert_eq!(code(ws.actor().edit_file(EditFile::new("notes", "one", "two")).await), Code::BinaryContent);
     is_whole(&ws.path("notes"), &std::fs::read(ws.outside("copy")).unwrap());
 }
 
@@ -96,7 +99,7 @@ async fn a_move_does_not_land_on_a_database_that_appeared() {
     let ws = Workspace::new().await;
     ws.put("notes", b"one\n");
     database_at_the_barrier(&ws, "app.sqlite");
-    assert_eq!(code(ws.actor().move_file(rename("notes", "app.sqlite")).await), Code::Exists);
+    assert_eq!(code(ws.actor().move_file(MoveFile::new("notes", "app.sqlite")).await), Code::Exists);
     is_whole(&ws.path("app.sqlite"), &std::fs::read(ws.outside("copy")).unwrap());
     assert_eq!(ws.content("notes"), b"one\n");
 }
@@ -116,9 +119,9 @@ async fn a_deletion_spares_what_was_written_after_it_was_seen() {
     let ws = Workspace::new().await;
     ws.put("notes", b"one\n");
     let actor = ws.actor();
-    actor.read_file(read("notes")).await.unwrap();
+    actor.read_file(ReadFile::new("notes")).await.unwrap();
     database_at_the_barrier(&ws, "notes");
-    assert_eq!(code(actor.delete_file(delete("notes")).await), Code::Stale);
+    assert_eq!(code(actor.delete_file(DeleteFile::new("notes")).await), Code::Stale);
     is_whole(&ws.path("notes"), &std::fs::read(ws.outside("copy")).unwrap());
 }
 
@@ -127,13 +130,13 @@ async fn a_stale_view_does_not_license_an_overwrite_and_control_it_would() {
     let ws = Workspace::new().await;
     let file = ws.put("a.txt", b"one\n");
     let (parent, child) = (ws.actor(), ws.actor().child("child"));
-    parent.read_file(read("a.txt")).await.unwrap();
+    parent.read_file(ReadFile::new("a.txt")).await.unwrap();
     std::fs::write(&file, b"two, by the user\n").unwrap();
-    child.read_file(read("a.txt")).await.unwrap();
-    assert_eq!(code(parent.write_file(write("a.txt", "three\n")).await), Code::Stale);
+    child.read_file(ReadFile::new("a.txt")).await.unwrap();
+    assert_eq!(code(parent.write_file(WriteFile::new("a.txt", "three\n")).await), Code::Stale);
     assert_eq!(ws.content("a.txt"), b"two, by the user\n");
     // Control: a record that is shared between parent and child lets it through.
-    child.write_file(write("a.txt", "three\n")).await.unwrap();
+    child.write_file(WriteFile::new("a.txt", "three\n")).await.unwrap();
     assert_eq!(ws.content("a.txt"), b"three\n");
 }
 
@@ -159,10 +162,10 @@ async fn nothing_leaves_the_workspace_and_control_an_unguarded_write_does() {
         ] {
             let actor = ws.actor();
             let refused = [
-                code(actor.read_file(read(path)).await),
-                code(actor.write_file(write(path, "mine\n")).await),
-                code(actor.edit_file(edit(path, "theirs", "mine")).await),
-                code(actor.move_file(rename("a.txt", path)).await),
+                code(actor.read_file(ReadFile::new(path)).await),
+                code(actor.write_file(WriteFile::new(path, "mine\n")).await),
+                code(actor.edit_file(EditFile::new(path, "theirs", "mine")).await),
+                code(actor.move_file(MoveFile::new("a.txt", path)).await),
             ];
             for (call, code) in ["read", "write", "edit", "move"].iter().zip(refused) {
                 let name_is_free = *call == "move" && ["final", "dangling"].contains(&path);
@@ -195,6 +198,6 @@ async fn a_home_directory_that_is_a_link_hides_no_secret() {
     let guard = guard_core::Guard::builder(local).root(top, guard_core::policy::Access::ReadWrite);
     let actor = guard.open().await.unwrap().actor("main");
     for path in ["real/.netrc", "home/.netrc", "~/.netrc"] {
-        assert_eq!(code(actor.read_file(read(path)).await), Code::Secret, "{path}");
+        assert_eq!(code(actor.read_file(ReadFile::new(path)).await), Code::Secret, "{path}");
     }
 }

@@ -10,9 +10,12 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use guard_backends::local::{Local, Resolver};
 use guard_core::policy::{Access, Code, TargetPath};
-use guard_core::{Done, Failure, FileKind, Guard, ListDir, MakeDir, OpenError, WriteFile};
+use guard_core::{
+    DeleteFile, Done, EditFile, Failure, FileKind, Guard, ListDir, MakeDir, MoveFile, OpenError, ReadFile,
+    StatPaths, WriteFile,
+};
 use guard_testkit::rerun::{self, Body};
-use workspace::{Workspace, code, delete, done, edit, read, rename, stat, write};
+use workspace::{Workspace, code, done};
 
 fn answer<T>(result: &Result<T, Failure>) -> String {
     match result {
@@ -27,15 +30,15 @@ async fn row(ws: &Workspace, case: &str, path: &str) -> String {
     let actor = || ws.actor();
     let before = ws.digest();
     let mut cells = Vec::new();
-    cells.push(answer(&actor().read_file(read(path)).await));
-    cells.push(answer(&actor().write_file(write(path, "mine\n")).await));
-    cells.push(answer(&actor().edit_file(edit(path, "theirs", "mine")).await));
-    cells.push(answer(&actor().delete_file(delete(path)).await));
-    cells.push(answer(&actor().move_file(rename(path, "moved")).await));
-    cells.push(answer(&actor().move_file(rename("there.txt", path)).await));
+    cells.push(answer(&actor().read_file(ReadFile::new(path)).await));
+    cells.push(answer(&actor().write_file(WriteFile::new(path, "mine\n")).await));
+    cells.push(answer(&actor().edit_file(EditFile::new(path, "theirs", "mine")).await));
+    cells.push(answer(&actor().delete_file(DeleteFile::new(path)).await));
+    cells.push(answer(&actor().move_file(MoveFile::new(path, "moved")).await));
+    cells.push(answer(&actor().move_file(MoveFile::new("there.txt", path)).await));
     cells.push(answer(&actor().make_dir(MakeDir { path: path.into(), dry_run: false }).await));
     cells.push(answer(&actor().list_dir(ListDir { path: Some(path.into()), ..ListDir::default() }).await));
-    cells.push(answer(&actor().stat(stat(path)).await));
+    cells.push(answer(&actor().stat(StatPaths::new(path)).await));
     assert_eq!(ws.digest(), before, "{case}: nothing was changed");
     let mut line = format!("{case:<28}");
     for cell in cells {
@@ -155,15 +158,15 @@ async fn row_without_moves(ws: &Workspace, case: &str, path: &str) -> String {
 async fn cells_without_moves(ws: &Workspace, case: &str, path: &str) -> String {
     let mut line = format!("{case:<28}");
     let cells = [
-        answer(&ws.actor().read_file(read(path)).await),
-        answer(&ws.actor().write_file(write(path, "mine\n")).await),
-        answer(&ws.actor().edit_file(edit(path, "absent text", "mine")).await),
-        answer(&ws.actor().delete_file(delete(path)).await),
+        answer(&ws.actor().read_file(ReadFile::new(path)).await),
+        answer(&ws.actor().write_file(WriteFile::new(path, "mine\n")).await),
+        answer(&ws.actor().edit_file(EditFile::new(path, "absent text", "mine")).await),
+        answer(&ws.actor().delete_file(DeleteFile::new(path)).await),
         String::new(),
         String::new(),
         String::new(),
         answer(&ws.actor().list_dir(ListDir { path: Some(path.into()), ..ListDir::default() }).await),
-        answer(&ws.actor().stat(stat(path)).await),
+        answer(&ws.actor().stat(StatPaths::new(path)).await),
     ];
     for cell in cells {
         let _ = write!(line, " {:<17}", if cell.is_empty() { "." } else { &cell });
@@ -202,16 +205,16 @@ async fn strange_names_are_names() {
         ] {
             let before = ws.digest();
             let actor = ws.actor();
-            let receipt = done(actor.write_file(write(name, "text\n")).await);
+            let receipt = done(actor.write_file(WriteFile::new(name, "text\n")).await);
             assert_eq!(receipt.changes[0].resolved.name(), name);
             let names: Vec<_> =
                 std::fs::read_dir(ws.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             assert_eq!(names.iter().map(|name| name.as_bytes()).collect::<Vec<_>>(), [name.as_bytes()]);
-            assert_eq!(actor.read_file(read(name)).await.unwrap().bytes, b"text\n");
-            done(actor.edit_file(edit(name, "text", "other")).await);
-            done(actor.move_file(rename(name, "sub/moved")).await);
-            done(actor.move_file(rename("sub/moved", name)).await);
-            done(actor.delete_file(delete(name)).await);
+            assert_eq!(actor.read_file(ReadFile::new(name)).await.unwrap().bytes, b"text\n");
+            done(actor.edit_file(EditFile::new(name, "text", "other")).await);
+            done(actor.move_file(MoveFile::new(name, "sub/moved")).await);
+            done(actor.move_file(MoveFile::new("sub/moved", name)).await);
+            done(actor.delete_file(DeleteFile::new(name)).await);
             std::fs::remove_dir(ws.path("sub")).unwrap();
             assert_eq!(ws.digest(), before, "{name:?}");
         }
@@ -251,9 +254,9 @@ async fn content_that_is_no_utf8_keeps_every_byte() {
     let ws = Workspace::new().await;
     ws.put("legacy.txt", b"caf\xE9\r\nb\r\n");
     let actor = ws.actor();
-    assert_eq!(actor.read_file(read("legacy.txt")).await.unwrap().kind, FileKind::Bytes);
-    assert_eq!(code(actor.write_file(write("legacy.txt", "x\n")).await), Code::NotUtf8);
-    done(actor.edit_file(edit("legacy.txt", "b", "B\nC")).await);
+    assert_eq!(actor.read_file(ReadFile::new("legacy.txt")).await.unwrap().kind, FileKind::Bytes);
+    assert_eq!(code(actor.write_file(WriteFile::new("legacy.txt", "x\n")).await), Code::NotUtf8);
+    done(actor.edit_file(EditFile::new("legacy.txt", "b", "B\nC")).await);
     assert_eq!(ws.content("legacy.txt"), b"caf\xE9\r\nB\r\nC\r\n");
 }
 
@@ -262,12 +265,12 @@ async fn a_file_of_1_gib_is_told_and_neither_read_nor_changed() {
     let ws = Workspace::new().await;
     std::fs::File::create(ws.path("sparse.txt")).unwrap().set_len(1 << 30).unwrap();
     let actor = ws.actor();
-    let result = actor.read_file(read("sparse.txt")).await.unwrap();
+    let result = actor.read_file(ReadFile::new("sparse.txt")).await.unwrap();
     assert_eq!((result.kind, result.size, result.digest), (FileKind::TooLarge, Some(1 << 30), None));
-    assert_eq!(code(actor.edit_file(edit("sparse.txt", "x", "y")).await), Code::TooLarge);
-    assert_eq!(code(actor.delete_file(delete("sparse.txt")).await), Code::TooLarge);
+    assert_eq!(code(actor.edit_file(EditFile::new("sparse.txt", "x", "y")).await), Code::TooLarge);
+    assert_eq!(code(actor.delete_file(DeleteFile::new("sparse.txt")).await), Code::TooLarge);
     // A move keeps the bytes, and needs no digest.
-    done(actor.move_file(rename("sparse.txt", "moved.txt")).await);
+    done(actor.move_file(MoveFile::new("sparse.txt", "moved.txt")).await);
 }
 
 /// Root may read and write anything, so these rows run as a user who may not, whoever runs the tests.
@@ -293,22 +296,38 @@ fn what_permissions_forbid_is_refused_for_a_user_without_privileges() {
         close("locked", 0o555);
         close("hidden", 0o000);
         let actor = ws.actor();
-        assert_eq!(code(actor.read_file(read("unreadable")).await), Code::PermissionDenied);
-        assert_eq!(code(actor.edit_file(edit("unreadable", "x", "y")).await), Code::PermissionDenied);
-        assert_eq!(code(actor.write_file(write("unreadable", "mine\n")).await), Code::NotRead);
+        assert_eq!(code(actor.read_file(ReadFile::new("unreadable")).await), Code::PermissionDenied);
+        assert_eq!(
+            code(actor.edit_file(EditFile::new("unreadable", "x", "y")).await),
+            Code::PermissionDenied
+        );
+        assert_eq!(code(actor.write_file(WriteFile::new("unreadable", "mine\n")).await), Code::NotRead);
         // A permission error on a parent is not absence.
         for name in ["hidden/there", "hidden/absent"] {
-            assert_eq!(code(actor.read_file(read(name)).await), Code::PermissionDenied, "{name}");
-            assert_eq!(code(actor.write_file(write(name, "mine\n")).await), Code::PermissionDenied, "{name}");
+            assert_eq!(code(actor.read_file(ReadFile::new(name)).await), Code::PermissionDenied, "{name}");
+            assert_eq!(
+                code(actor.write_file(WriteFile::new(name, "mine\n")).await),
+                Code::PermissionDenied,
+                "{name}"
+            );
         }
-        assert_eq!(code(actor.write_file(write("locked/new", "mine\n")).await), Code::PermissionDenied);
+        assert_eq!(
+            code(actor.write_file(WriteFile::new("locked/new", "mine\n")).await),
+            Code::PermissionDenied
+        );
         for name in ["locked/there", "read-only"] {
-            actor.read_file(read(name)).await.unwrap();
+            actor.read_file(ReadFile::new(name)).await.unwrap();
         }
-        assert_eq!(code(actor.write_file(write("locked/there", "mine\n")).await), Code::PermissionDenied);
-        assert_eq!(code(actor.delete_file(delete("locked/there")).await), Code::PermissionDenied);
-        assert_eq!(code(actor.write_file(write("read-only", "mine\n")).await), Code::ReadOnlyFile);
-        assert_eq!(code(actor.edit_file(edit("read-only", "theirs", "mine")).await), Code::ReadOnlyFile);
+        assert_eq!(
+            code(actor.write_file(WriteFile::new("locked/there", "mine\n")).await),
+            Code::PermissionDenied
+        );
+        assert_eq!(code(actor.delete_file(DeleteFile::new("locked/there")).await), Code::PermissionDenied);
+        assert_eq!(code(actor.write_file(WriteFile::new("read-only", "mine\n")).await), Code::ReadOnlyFile);
+        assert_eq!(
+            code(actor.edit_file(EditFile::new("read-only", "theirs", "mine")).await),
+            Code::ReadOnlyFile
+        );
         close("locked", 0o755);
         close("hidden", 0o755);
         for name in ["locked/there", "hidden/there", "read-only"] {
@@ -332,8 +351,8 @@ fn root_may_do_what_permissions_forbid_to_others() {
         ws.put("unreadable", b"theirs\n");
         std::fs::set_permissions(ws.path("unreadable"), std::fs::Permissions::from_mode(0o000)).unwrap();
         let actor = ws.actor();
-        actor.read_file(read("unreadable")).await.unwrap();
-        done(actor.write_file(write("unreadable", "mine\n")).await);
+        actor.read_file(ReadFile::new("unreadable")).await.unwrap();
+        done(actor.write_file(WriteFile::new("unreadable", "mine\n")).await);
         assert_eq!(std::fs::metadata(ws.path("unreadable")).unwrap().permissions().mode() & 0o777, 0);
     });
 }
@@ -354,18 +373,21 @@ fn a_full_disk_changes_nothing() {
         assert!(mounted.success());
         ws.put("small/there.txt", b"theirs\n");
         let actor = ws.actor();
-        actor.read_file(read("small/there.txt")).await.unwrap();
+        actor.read_file(ReadFile::new("small/there.txt")).await.unwrap();
         let before = ws.digest();
         let large = "0123456789abcdef".repeat(8 << 10);
-        assert_eq!(code(actor.write_file(write("small/new.txt", &large)).await), Code::NoSpace);
-        assert_eq!(code(actor.write_file(write("small/sub/new.txt", &large)).await), Code::NoSpace);
-        assert_eq!(code(actor.write_file(write("small/there.txt", &large)).await), Code::NoSpace);
-        assert_eq!(code(actor.edit_file(edit("small/there.txt", "theirs", &large)).await), Code::NoSpace);
+        assert_eq!(code(actor.write_file(WriteFile::new("small/new.txt", &large)).await), Code::NoSpace);
+        assert_eq!(code(actor.write_file(WriteFile::new("small/sub/new.txt", &large)).await), Code::NoSpace);
+        assert_eq!(code(actor.write_file(WriteFile::new("small/there.txt", &large)).await), Code::NoSpace);
+        assert_eq!(
+            code(actor.edit_file(EditFile::new("small/there.txt", "theirs", &large)).await),
+            Code::NoSpace
+        );
         assert_eq!(ws.digest(), before);
         // A move onto the full filesystem is a copy and a removal: neither is made.
         ws.put("large.txt", large.as_bytes());
         let before = ws.digest();
-        assert_eq!(code(actor.move_file(rename("large.txt", "small/moved.txt")).await), Code::NoSpace);
+        assert_eq!(code(actor.move_file(MoveFile::new("large.txt", "small/moved.txt")).await), Code::NoSpace);
         assert_eq!(ws.digest(), before);
         let remounted = std::process::Command::new("mount")
             .args(["-o", "remount,ro"])
@@ -373,8 +395,14 @@ fn a_full_disk_changes_nothing() {
             .status()
             .unwrap();
         assert!(remounted.success());
-        assert_eq!(code(actor.write_file(write("small/new.txt", "x")).await), Code::ReadOnlyFilesystem);
-        assert_eq!(code(actor.write_file(write("small/there.txt", "x")).await), Code::ReadOnlyFilesystem);
+        assert_eq!(
+            code(actor.write_file(WriteFile::new("small/new.txt", "x")).await),
+            Code::ReadOnlyFilesystem
+        );
+        assert_eq!(
+            code(actor.write_file(WriteFile::new("small/there.txt", "x")).await),
+            Code::ReadOnlyFilesystem
+        );
         assert_eq!(ws.digest(), before);
         let unmounted = std::process::Command::new("umount").arg(ws.path("small")).status().unwrap();
         assert!(unmounted.success());
@@ -386,12 +414,12 @@ async fn an_executable_is_made_and_an_old_mode_is_kept() {
     let ws = Workspace::new().await;
     let actor = ws.actor();
     let mode = |name: &str| std::fs::metadata(ws.path(name)).unwrap().permissions().mode() & 0o7777;
-    let script = WriteFile { executable: true, ..write("run.sh", "#!/bin/sh\n") };
+    let script = WriteFile { executable: true, ..WriteFile::new("run.sh", "#!/bin/sh\n") };
     let Done::Committed(_) = actor.write_file(script).await.unwrap() else { panic!("it was no dry run") };
-    done(actor.write_file(write("plain.txt", "x\n")).await);
+    done(actor.write_file(WriteFile::new("plain.txt", "x\n")).await);
     assert_eq!(mode("run.sh"), mode("plain.txt") | 0o111 & !umask());
     std::fs::set_permissions(ws.path("plain.txt"), std::fs::Permissions::from_mode(0o640)).unwrap();
-    done(actor.write_file(write("plain.txt", "y\n")).await);
+    done(actor.write_file(WriteFile::new("plain.txt", "y\n")).await);
     assert_eq!(mode("plain.txt"), 0o640);
 }
 

@@ -29,6 +29,13 @@ pub struct ReadFile {
     pub display: Display,
 }
 
+impl ReadFile {
+    /// Reads the file's first page.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), ..Self::default() }
+    }
+}
+
 /// A window of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -81,6 +88,13 @@ pub struct WriteFile {
     /// Writes a mount point in place, which is not crash-atomic.
     #[serde(default)]
     pub danger_in_place: bool,
+}
+
+impl WriteFile {
+    /// Writes this content.
+    pub fn new(path: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { path: path.into(), content: content.into(), ..Self::default() }
+    }
 }
 
 /// The version that a caller expects.
@@ -163,6 +177,13 @@ pub struct EditFile {
     pub danger_in_place: bool,
 }
 
+impl EditFile {
+    /// Makes a single edit, of a text that occurs exactly once.
+    pub fn new(path: impl Into<String>, old: impl Into<String>, new: impl Into<String>) -> Self {
+        Self { path: path.into(), old: Some(old.into()), new: Some(new.into()), ..Self::default() }
+    }
+}
+
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -190,6 +211,13 @@ pub struct DeleteFile {
     pub dry_run: bool,
 }
 
+impl DeleteFile {
+    /// Deletes what is at the path.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), ..Self::default() }
+    }
+}
+
 /// Moves a file or a link to a free name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -203,6 +231,13 @@ pub struct MoveFile {
     pub dry_run: bool,
 }
 
+impl MoveFile {
+    /// Moves from one name to the other.
+    pub fn new(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self { from: from.into(), to: to.into(), ..Self::default() }
+    }
+}
+
 /// Makes a directory, and its parents.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -212,6 +247,13 @@ pub struct MakeDir {
     /// Shows the verdict and changes nothing.
     #[serde(default)]
     pub dry_run: bool,
+}
+
+impl MakeDir {
+    /// Makes the directory.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: path.into(), ..Self::default() }
+    }
 }
 
 /// Lists a directory.
@@ -239,4 +281,11 @@ pub struct StatPaths {
     /// Several paths, in one request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
+}
+
+impl StatPaths {
+    /// Asks about one path.
+    pub fn new(path: impl Into<String>) -> Self {
+        Self { path: Some(path.into()), ..Self::default() }
+    }
 }

@@ -5,9 +5,9 @@ mod common;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use common::{Bench, code, delete, done, edit, reads, rename, write};
+use common::{Bench, code, done, reads};
 use guard_core::policy::Code;
-use guard_core::{Answer, Approver, Proposal, WriteFile};
+use guard_core::{Answer, Approver, DeleteFile, EditFile, MoveFile, Proposal, WriteFile};
 use guard_testkit::memory::World;
 
 /// Answers as it is told, and keeps what it was asked; it can let something happen while it thinks.
@@ -58,11 +58,11 @@ async fn an_approver_sees_the_diff_and_its_plan_is_what_is_committed() {
     let bench = bench(&human).await;
     bench.world.create("/ws/a.txt", b"one\n").unwrap();
     let actor = bench.actor();
-    done(actor.write_file(write("new.txt", "x\n")).await);
-    done(actor.edit_file(edit("a.txt", "one", "two")).await);
+    done(actor.write_file(WriteFile::new("new.txt", "x\n")).await);
+    done(actor.edit_file(EditFile::new("a.txt", "one", "two")).await);
     reads(&actor, "a.txt").await;
-    done(actor.move_file(rename("a.txt", "b.txt")).await);
-    done(actor.delete_file(delete("b.txt")).await);
+    done(actor.move_file(MoveFile::new("a.txt", "b.txt")).await);
+    done(actor.delete_file(DeleteFile::new("b.txt")).await);
     assert_eq!(
         human.asked(),
         [
@@ -90,15 +90,15 @@ async fn an_approver_is_never_asked_about_a_call_that_would_be_refused() {
         ("out/x", Code::OutsideRoot),
         (".env", Code::Secret),
     ] {
-        assert_eq!(code(actor.write_file(write(path, "x\n")).await), expected, "{path}");
+        assert_eq!(code(actor.write_file(WriteFile::new(path, "x\n")).await), expected, "{path}");
     }
-    assert_eq!(code(actor.edit_file(edit("a.txt", "two", "x")).await), Code::NoMatch);
-    assert_eq!(code(actor.move_file(rename("a.txt", "a.db")).await), Code::Exists);
+    assert_eq!(code(actor.edit_file(EditFile::new("a.txt", "two", "x")).await), Code::NoMatch);
+    assert_eq!(code(actor.move_file(MoveFile::new("a.txt", "a.db")).await), Code::Exists);
     // What is there already needs no approval.
     reads(&actor, "a.txt").await;
-    assert!(!done(actor.write_file(write("a.txt", "one\n")).await).changed);
+    assert!(!done(actor.write_file(WriteFile::new("a.txt", "one\n")).await).changed);
     // A dry run asks nobody.
-    actor.write_file(WriteFile { dry_run: true, ..write("a.txt", "two\n") }).await.unwrap();
+    actor.write_file(WriteFile { dry_run: true, ..WriteFile::new("a.txt", "two\n") }).await.unwrap();
     assert_eq!(human.asked(), [""; 0]);
 }
 
@@ -107,7 +107,7 @@ async fn what_was_refused_touches_nothing() {
     let human = Arc::new(Human { denies: true, ..Human::default() });
     let bench = bench(&human).await;
     let before = bench.world.snapshot();
-    let refused = bench.actor().write_file(write("new/a.txt", "x\n")).await.unwrap_err().refusal;
+    let refused = bench.actor().write_file(WriteFile::new("new/a.txt", "x\n")).await.unwrap_err().refusal;
     assert_eq!(refused.code, Code::ApprovalDenied);
     assert!(refused.message.contains("not today"));
     assert_eq!(bench.world.snapshot(), before);
@@ -120,9 +120,9 @@ async fn what_moved_while_the_approver_thought_is_stale_and_never_planned_anew()
     bench.world.create("/ws/a.txt", b"one\ntwo\n").unwrap();
     let actor = bench.actor();
     human.meanwhile(&bench.world, |world| world.write("/ws/a.txt", b"ONE\ntwo\n").unwrap());
-    assert_eq!(code(actor.edit_file(edit("a.txt", "two", "2")).await), Code::Stale);
+    assert_eq!(code(actor.edit_file(EditFile::new("a.txt", "two", "2")).await), Code::Stale);
     human.meanwhile(&bench.world, |world| world.create("/ws/new.sqlite", b"SQLite format 3\0").unwrap());
-    assert_eq!(code(actor.write_file(write("new.sqlite", "x\n")).await), Code::Stale);
+    assert_eq!(code(actor.write_file(WriteFile::new("new.sqlite", "x\n")).await), Code::Stale);
     assert_eq!(bench.content("new.sqlite"), "SQLite format 3\0");
     assert_eq!(bench.content("a.txt"), "ONE\ntwo\n");
     assert_eq!(human.asked().len(), 2);
@@ -131,10 +131,13 @@ async fn what_moved_while_the_approver_thought_is_stale_and_never_planned_anew()
 #[tokio::test]
 async fn instructions_for_agents_change_only_with_an_approver() {
     let without = Bench::new().await;
-    assert_eq!(code(without.actor().write_file(write("AGENTS.md", "x\n")).await), Code::ApprovalRequired);
+    assert_eq!(
+        code(without.actor().write_file(WriteFile::new("AGENTS.md", "x\n")).await),
+        Code::ApprovalRequired
+    );
     let human = Arc::new(Human::default());
     let bench = bench(&human).await;
-    done(bench.actor().write_file(write("AGENTS.md", "x\n")).await);
+    done(bench.actor().write_file(WriteFile::new("AGENTS.md", "x\n")).await);
     assert_eq!(human.asked().len(), 1);
 }
 
@@ -156,9 +159,9 @@ async fn no_lock_is_held_while_an_approver_is_asked() {
     let approver: Arc<dyn Approver> = Arc::<Patient>::clone(&patient);
     let bench = Bench::with(|builder| builder.approver(approver)).await;
     let slow = bench.guard.actor("slow");
-    let slow = tokio::spawn(async move { slow.write_file(write("a.txt", "slow\n")).await });
+    let slow = tokio::spawn(async move { slow.write_file(WriteFile::new("a.txt", "slow\n")).await });
     patient.0.notified().await;
-    done(bench.guard.actor("quick").write_file(write("a.txt", "quick\n")).await);
+    done(bench.guard.actor("quick").write_file(WriteFile::new("a.txt", "quick\n")).await);
     patient.1.notify_one();
     assert_eq!(code(slow.await.unwrap()), Code::Stale);
     assert_eq!(bench.content("a.txt"), "quick\n");

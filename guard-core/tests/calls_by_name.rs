@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{Bench, done, write};
+use common::{Bench, done};
 use guard_core::policy::{Access, Policy, Rights, Tool};
 use guard_core::port::{AuditRecord, AuditSink};
-use guard_core::{Outcome, definitions};
+use guard_core::{Outcome, WriteFile, definitions};
 use serde_json::{Value, json};
 
 async fn call(actor: &guard_core::Actor, name: &str, args: Value) -> Value {
@@ -25,7 +25,7 @@ async fn deferred_and_direct_calls_meet_the_same_views() {
     let remedy = &refused["refusal"]["remedy"]["call"];
     let read = call(&actor, remedy["tool"].as_str().unwrap(), remedy["arguments"].clone()).await;
     assert_eq!(read["result"]["content"], "     1\tone\n");
-    let written = done(actor.write_file(write("a.txt", "two\n")).await);
+    let written = done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
     assert!(written.changed);
     let edited =
         call(&actor, "edit_file", json!({ "file_path": "a.txt", "old_string": "two", "new_string": "2" }))

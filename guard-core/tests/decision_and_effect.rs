@@ -4,9 +4,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Bench, code, delete, done, edit, path, read, reads, rename, write};
+use common::{Bench, code, done, path, reads};
 use guard_core::policy::{Access, Code};
-use guard_core::{Actor, Guard, Outcome};
+use guard_core::{Actor, DeleteFile, EditFile, Guard, MoveFile, Outcome, ReadFile, WriteFile};
 use guard_testkit::memory::Memory;
 use guard_testkit::wrap::{Failing, Fault, Method, When};
 
@@ -23,12 +23,15 @@ async fn absent_precondition_refuses_a_database_created_after_the_decision() {
     for spelling in ["app.sqlite", "./app.sqlite", "/ws/app.sqlite", "/ws//app.sqlite"] {
         let bench = Bench::new().await;
         intrude(&bench, "/ws/app.sqlite", DATABASE);
-        assert_eq!(code(bench.actor().write_file(write(spelling, "text\n")).await), Code::BinaryExists);
+        assert_eq!(
+            code(bench.actor().write_file(WriteFile::new(spelling, "text\n")).await),
+            Code::BinaryExists
+        );
         assert_eq!(bench.world.read("/ws/app.sqlite").unwrap(), DATABASE);
     }
     // Control: without the intruder it is created, with exactly these bytes.
     let bench = Bench::new().await;
-    let receipt = done(bench.actor().write_file(write("app.sqlite", "text\n")).await);
+    let receipt = done(bench.actor().write_file(WriteFile::new("app.sqlite", "text\n")).await);
     assert_eq!((receipt.changed, receipt.round_trips), (true, 1));
     assert_eq!(bench.content("app.sqlite"), "text\n");
 }
@@ -38,7 +41,7 @@ async fn a_move_never_lands_on_what_appeared_at_its_destination() {
     let bench = Bench::new().await;
     bench.world.create("/ws/a.txt", b"one\n").unwrap();
     intrude(&bench, "/ws/app.sqlite", DATABASE);
-    assert_eq!(code(bench.actor().move_file(rename("a.txt", "app.sqlite")).await), Code::Exists);
+    assert_eq!(code(bench.actor().move_file(MoveFile::new("a.txt", "app.sqlite")).await), Code::Exists);
     assert_eq!(bench.world.read("/ws/app.sqlite").unwrap(), DATABASE);
     assert_eq!(bench.content("a.txt"), "one\n");
 }
@@ -50,10 +53,10 @@ async fn what_changed_after_the_decision_is_not_overwritten_or_deleted() {
     let actor = bench.actor();
     reads(&actor, "a.txt").await;
     intrude(&bench, "/ws/a.txt", b"newer\n");
-    assert_eq!(code(actor.write_file(write("a.txt", "mine\n")).await), Code::Stale);
+    assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "mine\n")).await), Code::Stale);
     reads(&actor, "a.txt").await;
     intrude(&bench, "/ws/a.txt", b"newest\n");
-    assert_eq!(code(actor.delete_file(delete("a.txt")).await), Code::Stale);
+    assert_eq!(code(actor.delete_file(DeleteFile::new("a.txt")).await), Code::Stale);
     assert_eq!(bench.content("a.txt"), "newest\n");
 }
 
@@ -62,7 +65,7 @@ async fn an_edit_that_lost_its_compare_and_swap_is_made_in_what_is_there_now() {
     let bench = Bench::new().await;
     bench.world.create("/ws/a.txt", b"one\ntwo\n").unwrap();
     intrude(&bench, "/ws/a.txt", b"ONE\ntwo\n");
-    let receipt = done(bench.actor().edit_file(edit("a.txt", "two", "2")).await);
+    let receipt = done(bench.actor().edit_file(EditFile::new("a.txt", "two", "2")).await);
     assert_eq!(bench.content("a.txt"), "ONE\n2\n");
     assert_eq!(receipt.round_trips, 4);
     // Three losses in a row are a conflict, and the last writer's bytes stay.
@@ -70,7 +73,7 @@ async fn an_edit_that_lost_its_compare_and_swap_is_made_in_what_is_there_now() {
         intrude(&bench, "/ws/b.txt", bytes);
     }
     bench.world.create("/ws/b.txt", b"0\ntwo\n").unwrap();
-    assert_eq!(code(bench.actor().edit_file(edit("b.txt", "two", "2")).await), Code::Conflict);
+    assert_eq!(code(bench.actor().edit_file(EditFile::new("b.txt", "two", "2")).await), Code::Conflict);
     assert_eq!(bench.content("b.txt"), "3\ntwo\n");
 }
 
@@ -79,7 +82,7 @@ async fn an_edit_of_a_file_replaced_by_a_database_is_refused() {
     let bench = Bench::new().await;
     bench.world.create("/ws/a.txt", b"one\n").unwrap();
     intrude(&bench, "/ws/a.txt", DATABASE);
-    assert_eq!(code(bench.actor().edit_file(edit("a.txt", "one", "1")).await), Code::BinaryContent);
+    assert_eq!(code(bench.actor().edit_file(EditFile::new("a.txt", "one", "1")).await), Code::BinaryContent);
     assert_eq!(bench.world.read("/ws/a.txt").unwrap(), DATABASE);
 }
 
@@ -87,28 +90,28 @@ async fn an_edit_of_a_file_replaced_by_a_database_is_refused() {
 async fn round_trips_are_one_for_a_write_one_for_a_read_two_for_an_edit_and_one_more_through_a_link() {
     let bench = Bench::new().await;
     let actor = bench.actor();
-    done(actor.write_file(write("a.txt", "one\n")).await);
+    done(actor.write_file(WriteFile::new("a.txt", "one\n")).await);
     assert_eq!(bench.ops.take().total(), 1);
     reads(&actor, "a.txt").await;
     assert_eq!(bench.ops.take().total(), 1);
-    done(actor.edit_file(edit("a.txt", "one", "two")).await);
+    done(actor.edit_file(EditFile::new("a.txt", "one", "two")).await);
     assert_eq!(bench.ops.take().total(), 2);
-    done(actor.delete_file(delete("a.txt")).await);
+    done(actor.delete_file(DeleteFile::new("a.txt")).await);
     assert_eq!(bench.ops.take().total(), 1);
     bench.world.mkdir("/ws/real").unwrap();
     bench.world.symlink("real", "/ws/dir").unwrap();
-    let receipt = done(actor.write_file(write("dir/a.txt", "one\n")).await);
+    let receipt = done(actor.write_file(WriteFile::new("dir/a.txt", "one\n")).await);
     assert_eq!((bench.ops.take().total(), receipt.round_trips), (2, 2));
     assert_eq!(receipt.changes[0].resolved, path("/ws/real/a.txt"));
     reads(&actor, "dir/a.txt").await;
     assert_eq!(bench.ops.take().total(), 1);
-    done(actor.edit_file(edit("dir/a.txt", "one", "two")).await);
+    done(actor.edit_file(EditFile::new("dir/a.txt", "one", "two")).await);
     assert_eq!(bench.ops.take().total(), 2, "the read says where the path leads");
     // The view is of the file, whatever it was called.
-    done(actor.write_file(write("real/a.txt", "three\n")).await);
+    done(actor.write_file(WriteFile::new("real/a.txt", "three\n")).await);
     // A path with `..` after a name is resolved by the target first.
     bench.ops.take();
-    done(actor.write_file(write("dir/../b.txt", "one\n")).await);
+    done(actor.write_file(WriteFile::new("dir/../b.txt", "one\n")).await);
     assert_eq!(bench.ops.take().total(), 2);
     assert_eq!(bench.content("b.txt"), "one\n");
 }
@@ -125,10 +128,10 @@ async fn an_alias_is_judged_by_what_it_leads_to() {
     bench.world.symlink(".env", "/ws/readme.txt").unwrap();
     let actor = bench.actor();
     let before = bench.world.snapshot();
-    assert_eq!(code(actor.write_file(write("notes.txt", "x\n")).await), Code::OpaqueDocument);
-    assert_eq!(code(actor.write_file(write("docs/pre-commit", "x\n")).await), Code::SensitivePath);
-    assert_eq!(code(actor.read_file(read("readme.txt")).await), Code::Secret);
-    assert_eq!(code(actor.edit_file(edit("readme.txt", "1", "2")).await), Code::Secret);
+    assert_eq!(code(actor.write_file(WriteFile::new("notes.txt", "x\n")).await), Code::OpaqueDocument);
+    assert_eq!(code(actor.write_file(WriteFile::new("docs/pre-commit", "x\n")).await), Code::SensitivePath);
+    assert_eq!(code(actor.read_file(ReadFile::new("readme.txt")).await), Code::Secret);
+    assert_eq!(code(actor.edit_file(EditFile::new("readme.txt", "1", "2")).await), Code::Secret);
     assert_eq!(bench.world.snapshot(), before);
 }
 
@@ -146,7 +149,7 @@ async fn a_path_that_keeps_leading_elsewhere_is_refused() {
             world.symlink(next, "/ws/dir").unwrap();
         });
     }
-    assert_eq!(code(bench.actor().write_file(write("dir/a.txt", "x\n")).await), Code::UnstablePath);
+    assert_eq!(code(bench.actor().write_file(WriteFile::new("dir/a.txt", "x\n")).await), Code::UnstablePath);
     for name in ["one", "two", "three"] {
         assert!(bench.world.names(format!("/ws/{name}")).unwrap().is_empty());
     }
@@ -161,7 +164,7 @@ async fn two_edits_of_one_file_in_one_process_both_land() {
         .map(|n| {
             let actor = bench.guard.actor(format!("actor {n}"));
             tokio::spawn(async move {
-                actor.edit_file(edit("a.txt", &format!("line {n};"), &format!("LINE {n};"))).await
+                actor.edit_file(EditFile::new("a.txt", format!("line {n};"), format!("LINE {n};"))).await
             })
         })
         .collect();
@@ -178,14 +181,14 @@ async fn a_caller_that_goes_away_cancels_the_reply_and_nothing_else() {
     let mut gate = bench.barrier().hold(Method::Commit, When::Before);
     let call = tokio::spawn({
         let actor = Arc::clone(&actor);
-        async move { actor.write_file(write("a.txt", "one\n")).await }
+        async move { actor.write_file(WriteFile::new("a.txt", "one\n")).await }
     });
     gate.reached().await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     gate.open();
     // The lock is the commit's: this waits for it, and then the view is there.
-    done(actor.write_file(write("a.txt", "two\n")).await);
+    done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
     assert_eq!(bench.content("a.txt"), "two\n");
 }
 
@@ -198,13 +201,13 @@ async fn a_slow_read_never_puts_an_older_view_over_a_newer_own_commit() {
     let mut gate = bench.barrier().hold(Method::Read, When::After);
     let slow = tokio::spawn({
         let actor = Arc::clone(&actor);
-        async move { actor.read_file(read("a.txt")).await }
+        async move { actor.read_file(ReadFile::new("a.txt")).await }
     });
     gate.reached().await;
-    done(actor.write_file(write("a.txt", "two\n")).await);
+    done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
     gate.open();
     assert!(slow.await.unwrap().unwrap().content.unwrap().contains("one"));
-    done(actor.write_file(write("a.txt", "three\n")).await);
+    done(actor.write_file(WriteFile::new("a.txt", "three\n")).await);
 }
 
 async fn failing(fault: Fault, when: When) -> (Actor, Arc<Failing<Memory>>, guard_testkit::memory::World) {
@@ -220,17 +223,17 @@ async fn failing(fault: Fault, when: When) -> (Actor, Arc<Failing<Memory>>, guar
 #[tokio::test]
 async fn unavailable_is_no_state_and_a_lost_reply_is_no_refusal() {
     let (actor, _, world) = failing(Fault::Unavailable, When::Before).await;
-    let failure = actor.write_file(write("a.txt", "x\n")).await.unwrap_err();
+    let failure = actor.write_file(WriteFile::new("a.txt", "x\n")).await.unwrap_err();
     assert_eq!((failure.outcome, failure.refusal.code), (Outcome::Refused, Code::StateUnavailable));
     assert!(world.names("/ws").unwrap().is_empty());
-    done(actor.write_file(write("a.txt", "x\n")).await);
+    done(actor.write_file(WriteFile::new("a.txt", "x\n")).await);
 
     let (actor, _, world) = failing(Fault::OutcomeUnknown, When::After).await;
-    let failure = actor.write_file(write("a.txt", "x\n")).await.unwrap_err();
+    let failure = actor.write_file(WriteFile::new("a.txt", "x\n")).await.unwrap_err();
     assert_eq!((failure.outcome, failure.refusal.code), (Outcome::Unknown, Code::OutcomeUnknown));
     assert_eq!(world.read("/ws/a.txt").unwrap(), b"x\n");
     // It licenses nothing: the actor has to look.
-    assert_eq!(code(actor.write_file(write("a.txt", "y\n")).await), Code::NotRead);
+    assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "y\n")).await), Code::NotRead);
 }
 
 /// The negative control: a guard that asks first and then writes loses the database.

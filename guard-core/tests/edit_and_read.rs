@@ -2,9 +2,11 @@
 
 mod common;
 
-use common::{Bench, code, done, edit, edits, path, read, reads, write};
+use common::{Bench, code, done, edits, path, reads};
 use guard_core::policy::{Code, Digest, Eol, EolPolicy, Limits, Policy};
-use guard_core::{ByteWindow, Conversion, Display, EditFile, FileKind, NextRead, ReadFile, WriteFile};
+use guard_core::{
+    ByteWindow, Conversion, DeleteFile, Display, EditFile, FileKind, NextRead, ReadFile, WriteFile,
+};
 use guard_testkit::memory::Kind;
 
 fn utf16(text: &str) -> Vec<u8> {
@@ -29,7 +31,7 @@ async fn a_write_keeps_the_eol_bom_and_encoding_of_the_version_it_replaces() {
         bench.world.create("/ws/a.txt", old).unwrap();
         let actor = bench.actor();
         reads(&actor, "a.txt").await;
-        let receipt = done(actor.write_file(write("a.txt", new)).await);
+        let receipt = done(actor.write_file(WriteFile::new("a.txt", *new)).await);
         let written = bench.world.read("/ws/a.txt").unwrap();
         assert_eq!(written, *expected, "{}", old.escape_ascii());
         let change = &receipt.changes[0];
@@ -38,7 +40,7 @@ async fn a_write_keeps_the_eol_bom_and_encoding_of_the_version_it_replaces() {
         assert_eq!(receipt.exact, conversions.is_empty());
         assert_eq!(change.given, (!conversions.is_empty()).then(|| Digest::of(new.as_bytes())));
         // The actor's own write is a full view of what was written.
-        done(actor.write_file(write("a.txt", "again\n")).await);
+        done(actor.write_file(WriteFile::new("a.txt", "again\n")).await);
     }
 }
 
@@ -48,13 +50,13 @@ async fn exact_bytes_are_written_where_the_call_or_the_policy_says_so() {
     bench.world.create("/ws/a.txt", b"a\r\n").unwrap();
     let actor = bench.actor();
     reads(&actor, "a.txt").await;
-    done(actor.write_file(WriteFile { eol: Some(EolPolicy::Exact), ..write("a.txt", "x\n") }).await);
+    done(actor.write_file(WriteFile { eol: Some(EolPolicy::Exact), ..WriteFile::new("a.txt", "x\n") }).await);
     assert_eq!(bench.content("a.txt"), "x\n");
     let bench = Bench::with_policy(Policy { eol: EolPolicy::Exact, ..Policy::default() }).await;
     bench.world.create("/ws/a.txt", b"a\r\n").unwrap();
     let actor = bench.actor();
     reads(&actor, "a.txt").await;
-    done(actor.write_file(write("a.txt", "x\n")).await);
+    done(actor.write_file(WriteFile::new("a.txt", "x\n")).await);
     assert_eq!(bench.content("a.txt"), "x\n");
 }
 
@@ -77,13 +79,13 @@ async fn an_edit_of_utf16_and_of_a_legacy_encoding_leaves_every_other_byte() {
     bench.world.create("/ws/l.txt", b"caf\xE9\nb\n").unwrap();
     let actor = bench.actor();
     reads(&actor, "u.txt").await;
-    done(actor.edit_file(edit("u.txt", "β", "γ\nδ")).await);
+    done(actor.edit_file(EditFile::new("u.txt", "β", "γ\nδ")).await);
     assert_eq!(bench.world.read("/ws/u.txt").unwrap(), utf16("α😀\r\nγ\r\nδ\r\n"));
-    done(actor.write_file(write("u.txt", "all of it was seen\n")).await);
-    done(actor.edit_file(edit("l.txt", "b", "B")).await);
+    done(actor.write_file(WriteFile::new("u.txt", "all of it was seen\n")).await);
+    done(actor.edit_file(EditFile::new("l.txt", "b", "B")).await);
     assert_eq!(bench.world.read("/ws/l.txt").unwrap(), b"caf\xE9\nB\n");
     reads(&actor, "l.txt").await;
-    let refused = actor.write_file(write("l.txt", "x\n")).await.unwrap_err().refusal;
+    let refused = actor.write_file(WriteFile::new("l.txt", "x\n")).await.unwrap_err().refusal;
     assert_eq!(refused.code, Code::NotUtf8);
 }
 
@@ -92,21 +94,21 @@ async fn edits_that_say_nothing_are_refused_before_any_request() {
     let bench = Bench::new().await;
     let actor = bench.actor();
     let cases = [
-        (edit("a.txt", "", "x"), Code::EmptyOld),
-        (edit("a.txt", "x", "x"), Code::NoChange),
+        (EditFile::new("a.txt", "", "x"), Code::EmptyOld),
+        (EditFile::new("a.txt", "x", "x"), Code::NoChange),
         (edits("a.txt", &[]), Code::InvalidArguments),
         (
-            EditFile { edits: edits("", &[("a", "b")]).edits, ..edit("a.txt", "x", "y") },
+            EditFile { edits: edits("", &[("a", "b")]).edits, ..EditFile::new("a.txt", "x", "y") },
             Code::InvalidArguments,
         ),
-        (EditFile { new: None, ..edit("a.txt", "x", "y") }, Code::InvalidArguments),
+        (EditFile { new: None, ..EditFile::new("a.txt", "x", "y") }, Code::InvalidArguments),
         (EditFile { replace_all: true, ..edits("a.txt", &[("a", "b")]) }, Code::InvalidArguments),
     ];
     for (args, expected) in cases {
         assert_eq!(code(actor.edit_file(args).await), expected);
     }
     assert_eq!(bench.ops.take().total(), 0);
-    assert_eq!(code(actor.edit_file(edit("a.txt", "x", "y")).await), Code::NotFound);
+    assert_eq!(code(actor.edit_file(EditFile::new("a.txt", "x", "y")).await), Code::NotFound);
 }
 
 #[tokio::test]
@@ -116,21 +118,21 @@ async fn a_dry_run_shows_the_diff_and_changes_nothing() {
     let actor = bench.actor();
     let before = bench.world.snapshot();
     let plan = actor
-        .edit_file(EditFile { dry_run: true, ..edit("a.txt", "two", "2") })
+        .edit_file(EditFile { dry_run: true, ..EditFile::new("a.txt", "two", "2") })
         .await
         .unwrap()
         .plan()
         .unwrap();
     assert_eq!(plan.changes[0].diff.as_deref(), Some("@@ -1,2 +1,2 @@\n one\n-two\n+2\n"));
     let plan = actor
-        .write_file(WriteFile { dry_run: true, ..write("new.txt", "x\n") })
+        .write_file(WriteFile { dry_run: true, ..WriteFile::new("new.txt", "x\n") })
         .await
         .unwrap()
         .plan()
         .unwrap();
     assert_eq!(plan.changes[0].diff.as_deref(), Some("@@ -0,0 +1 @@\n+x\n"));
     // A dry run of what would be refused is refused; the one before it delivered no byte.
-    let refused = actor.write_file(WriteFile { dry_run: true, ..write("a.txt", "x\n") }).await;
+    let refused = actor.write_file(WriteFile { dry_run: true, ..WriteFile::new("a.txt", "x\n") }).await;
     assert_eq!(code(refused), Code::PartiallyRead);
     assert_eq!(bench.world.snapshot(), before);
 }
@@ -142,8 +144,8 @@ async fn a_display_of_a_file_is_not_written_as_its_content() {
     let actor = bench.actor();
     let shown = reads(&actor, "a.txt").await.content.unwrap();
     assert_eq!(shown, "     1\tone\n     2\ttwo\n     3\tthree\n");
-    assert_eq!(code(actor.write_file(write("a.txt", &shown)).await), Code::ToolEcho);
-    done(actor.write_file(WriteFile { raw: true, ..write("a.txt", &shown) }).await);
+    assert_eq!(code(actor.write_file(WriteFile::new("a.txt", &shown)).await), Code::ToolEcho);
+    done(actor.write_file(WriteFile { raw: true, ..WriteFile::new("a.txt", &shown) }).await);
 }
 
 #[tokio::test]
@@ -151,24 +153,32 @@ async fn a_read_says_how_to_go_on() {
     let bench = Bench::new().await;
     bench.world.create("/ws/a.txt", b"1\n2\n3\n4\n5").unwrap();
     let actor = bench.actor();
-    let page = actor.read_file(ReadFile { offset: Some(2), limit: Some(2), ..read("a.txt") }).await.unwrap();
+    let page = actor
+        .read_file(ReadFile { offset: Some(2), limit: Some(2), ..ReadFile::new("a.txt") })
+        .await
+        .unwrap();
     assert_eq!((page.first_line, page.last_line, page.total_lines), (Some(2), Some(3), Some(5)));
     assert_eq!(page.next, Some(NextRead::Offset(4)));
     assert_eq!(page.digest, Some(Digest::of(b"1\n2\n3\n4\n5")));
-    let beyond = actor.read_file(ReadFile { offset: Some(9), ..read("a.txt") }).await.unwrap();
+    let beyond = actor.read_file(ReadFile { offset: Some(9), ..ReadFile::new("a.txt") }).await.unwrap();
     assert_eq!((beyond.content.as_deref(), beyond.first_line), (Some(""), None));
     assert!(beyond.hint.unwrap().contains("5 lines"));
-    let plain = actor.read_file(ReadFile { display: Display::Plain, ..read("a.txt") }).await.unwrap();
+    let plain =
+        actor.read_file(ReadFile { display: Display::Plain, ..ReadFile::new("a.txt") }).await.unwrap();
     assert_eq!(plain.content.as_deref(), Some("1\n2\n3\n4\n5"));
     let window = ByteWindow { offset: 3, length: 4 };
-    let window = actor.read_file(ReadFile { bytes: Some(window), ..read("a.txt") }).await.unwrap();
+    let window = actor.read_file(ReadFile { bytes: Some(window), ..ReadFile::new("a.txt") }).await.unwrap();
     assert_eq!((window.content.as_deref(), window.bytes.as_slice()), (Some("\n3\n4"), &b"\n3\n4"[..]));
     assert_eq!(window.next, Some(NextRead::Bytes(ByteWindow { offset: 7, length: 2 })));
     for args in [
-        ReadFile { offset: Some(0), ..read("a.txt") },
-        ReadFile { limit: Some(0), ..read("a.txt") },
-        ReadFile { bytes: Some(ByteWindow { offset: 0, length: 0 }), ..read("a.txt") },
-        ReadFile { offset: Some(1), bytes: Some(ByteWindow { offset: 0, length: 1 }), ..read("a.txt") },
+        ReadFile { offset: Some(0), ..ReadFile::new("a.txt") },
+        ReadFile { limit: Some(0), ..ReadFile::new("a.txt") },
+        ReadFile { bytes: Some(ByteWindow { offset: 0, length: 0 }), ..ReadFile::new("a.txt") },
+        ReadFile {
+            offset: Some(1),
+            bytes: Some(ByteWindow { offset: 0, length: 1 }),
+            ..ReadFile::new("a.txt")
+        },
     ] {
         assert_eq!(code(actor.read_file(args).await), Code::InvalidArguments);
     }
@@ -185,7 +195,8 @@ async fn a_window_never_cuts_a_character_in_two() {
         let mut offset = 0;
         while offset < text.len() as u64 {
             let window = ByteWindow { offset, length };
-            let result = actor.read_file(ReadFile { bytes: Some(window), ..read("a.txt") }).await.unwrap();
+            let result =
+                actor.read_file(ReadFile { bytes: Some(window), ..ReadFile::new("a.txt") }).await.unwrap();
             assert!(!result.bytes.is_empty(), "reading goes on");
             offset += result.bytes.len() as u64;
             shown.push_str(&result.content.unwrap());
@@ -193,7 +204,7 @@ async fn a_window_never_cuts_a_character_in_two() {
         if length >= 4 {
             assert_eq!(shown, text, "windows of {length}");
         }
-        done(actor.write_file(WriteFile { dry_run: false, ..write("a.txt", &text) }).await);
+        done(actor.write_file(WriteFile { dry_run: false, ..WriteFile::new("a.txt", &text) }).await);
     }
 }
 
@@ -221,20 +232,21 @@ async fn what_is_no_text_is_a_typed_result_and_never_a_hang() {
         assert_eq!((result.kind, result.content), (kind, None), "{name}");
         assert_eq!(result.bytes, b"", "{name}");
     }
-    assert_eq!(code(actor.read_file(read("dangling")).await), Code::NotFound);
-    assert_eq!(code(actor.read_file(read("absent.txt")).await), Code::NotFound);
-    assert_eq!(code(actor.read_file(read("large.txt/x")).await), Code::NotADirectory);
+    assert_eq!(code(actor.read_file(ReadFile::new("dangling")).await), Code::NotFound);
+    assert_eq!(code(actor.read_file(ReadFile::new("absent.txt")).await), Code::NotFound);
+    assert_eq!(code(actor.read_file(ReadFile::new("large.txt/x")).await), Code::NotADirectory);
     // What was read as metadata is seen for a deletion.
     let binary = reads(&actor, "a.bin").await;
     assert_eq!((binary.digest, binary.size), (Some(Digest::of(b"\0\x01\x02")), Some(3)));
-    done(actor.delete_file(common::delete("a.bin")).await);
+    done(actor.delete_file(DeleteFile::new("a.bin")).await);
     // A file over the limit is read by windows, and what is over it is not edited.
     let window = ByteWindow { offset: 11, length: 11 };
-    let window = actor.read_file(ReadFile { bytes: Some(window), ..read("large.txt") }).await.unwrap();
+    let window =
+        actor.read_file(ReadFile { bytes: Some(window), ..ReadFile::new("large.txt") }).await.unwrap();
     assert_eq!(window.content.as_deref(), Some("0123456789\n"));
-    assert_eq!(code(actor.edit_file(edit("large.txt", "0", "1")).await), Code::TooLarge);
+    assert_eq!(code(actor.edit_file(EditFile::new("large.txt", "0", "1")).await), Code::TooLarge);
     for name in ["dir", "fifo", "socket", "device", "dangling"] {
-        let failure = actor.write_file(write(name, "x\n")).await.unwrap_err();
+        let failure = actor.write_file(WriteFile::new(name, "x\n")).await.unwrap_err();
         assert_eq!(failure.refusal.code, Code::NotRegular, "{name}");
     }
 }
@@ -262,6 +274,6 @@ async fn a_large_result_of_an_edit_is_refused() {
     let bench = Bench::with_policy(Policy { limits, ..Policy::default() }).await;
     bench.world.create("/ws/a.txt", b"one\n").unwrap();
     let actor = bench.actor();
-    assert_eq!(code(actor.edit_file(edit("a.txt", "one", "one two three")).await), Code::TooLarge);
-    assert_eq!(code(actor.write_file(write("b.txt", "one two three")).await), Code::TooLarge);
+    assert_eq!(code(actor.edit_file(EditFile::new("a.txt", "one", "one two three")).await), Code::TooLarge);
+    assert_eq!(code(actor.write_file(WriteFile::new("b.txt", "one two three")).await), Code::TooLarge);
 }

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use guard_backends::local::{Local, Resolver};
 use guard_core::policy::{Access, Code, Digest, TargetPath};
 use guard_core::port::FileOps;
-use guard_core::{
-    Actor, DeleteFile, Done, EditFile, Failure, Guard, GuardBuilder, MoveFile, ReadFile, StatPaths, WriteFile,
-};
+use guard_core::{Actor, Done, Failure, Guard, GuardBuilder};
 use guard_testkit::tree::digest_of_tree;
 use guard_testkit::wrap::Barrier;
 
@@ -72,30 +70,6 @@ impl Workspace {
 pub fn target(path: &Path) -> TargetPath {
     let physical = path.canonicalize().expect("it is there");
     TargetPath::new(physical.to_str().expect("UTF-8")).expect("an absolute path")
-}
-
-pub fn write(path: &str, content: &str) -> WriteFile {
-    WriteFile { path: path.into(), content: content.into(), ..WriteFile::default() }
-}
-
-pub fn edit(path: &str, old: &str, new: &str) -> EditFile {
-    EditFile { path: path.into(), old: Some(old.into()), new: Some(new.into()), ..EditFile::default() }
-}
-
-pub fn delete(path: &str) -> DeleteFile {
-    DeleteFile { path: path.into(), dry_run: false }
-}
-
-pub fn rename(from: &str, to: &str) -> MoveFile {
-    MoveFile { from: from.into(), to: to.into(), dry_run: false }
-}
-
-pub fn read(path: &str) -> ReadFile {
-    ReadFile { path: path.into(), ..ReadFile::default() }
-}
-
-pub fn stat(path: &str) -> StatPaths {
-    StatPaths { path: Some(path.into()), paths: Vec::new() }
 }
 
 #[track_caller]

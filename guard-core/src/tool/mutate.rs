@@ -349,6 +349,27 @@ fn note_shown(request: &Request, items: &[Item]) {
     }
 }
 
+/// Makes the part of a receipt that is known before anything happens.
+fn draft(intent: &Intent, items: &[Item]) -> ChangeReceipt {
+    let planned = planned(intent, items);
+    ChangeReceipt {
+        path: planned.path,
+        resolved: planned.resolved,
+        moved_to: planned.moved_to,
+        precondition: planned.precondition,
+        before: None,
+        after: None,
+        bytes: None,
+        given: intent.given,
+        conversions: intent.conversions.clone(),
+        publish: None,
+        made: Vec::new(),
+        metadata: Kept::default(),
+        left: Vec::new(),
+        notes: intent.notes.clone(),
+    }
+}
+
 /// Makes the receipt of a call that found everything as it would have made it.
 fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
     let mut views = request.actor.views();
@@ -361,25 +382,12 @@ fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
         {
             views.wrote(&item.site.expect, content.digest(), content.len(), *shape);
         }
-        changes.push(ChangeReceipt {
-            path: item.site.requested.clone(),
-            resolved: item.site.expect.clone(),
-            moved_to: None,
-            precondition: item.precondition(),
-            before: digest,
-            after: digest,
-            bytes: match &intent.effect {
-                Intended::Put { content, .. } => Some(content.len()),
-                _ => None,
-            },
-            given: intent.given,
-            conversions: intent.conversions.clone(),
-            publish: None,
-            made: Vec::new(),
-            metadata: Kept::default(),
-            left: Vec::new(),
-            notes: intent.notes.clone(),
-        });
+        let mut change = draft(intent, items);
+        (change.before, change.after) = (digest, digest);
+        if let Intended::Put { content, .. } = &intent.effect {
+            change.bytes = Some(content.len());
+        }
+        changes.push(change);
     }
     drop(views);
     let receipt = receipt(&request.actor, request.tool, changes, request.trips);
@@ -418,26 +426,8 @@ async fn commit(
 ) -> Result<Receipt, (CommitError, Vec<Intent>)> {
     let mut batch = request.batch(dangers);
     batch.changes = intents.iter().map(|intent| change(intent, items)).collect();
-    let mut drafts: Vec<(ChangeReceipt, Mark)> = Vec::with_capacity(intents.len());
-    for (intent, planned) in intents.iter().map(|intent| (intent, planned(intent, items))) {
-        let draft = ChangeReceipt {
-            path: planned.path,
-            resolved: planned.resolved,
-            moved_to: planned.moved_to,
-            precondition: planned.precondition,
-            before: None,
-            after: None,
-            bytes: None,
-            given: intent.given,
-            conversions: intent.conversions.clone(),
-            publish: None,
-            made: Vec::new(),
-            metadata: Kept::default(),
-            left: Vec::new(),
-            notes: intent.notes.clone(),
-        };
-        drafts.push((draft, intent.mark.clone()));
-    }
+    let drafts: Vec<(ChangeReceipt, Mark)> =
+        intents.iter().map(|intent| (draft(intent, items), intent.mark.clone())).collect();
     let (tool, paths, records) = (request.tool, request.paths.clone(), request.records());
     let then = move |actor: &Arc<ActorState>, committed: Committed, trips: u32| {
         let mut changes = Vec::with_capacity(drafts.len());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use guard_core::policy::{Access, Code, Digest, Policy, TargetPath};
 use guard_core::{
-    Actor, DeleteFile, Done, Edit, EditFile, ExpectArg, Failure, Guard, GuardBuilder, MoveFile, ReadFile,
-    ReadResult, Receipt, StatPaths, WriteFile,
+    Actor, Done, Edit, EditFile, ExpectArg, Failure, Guard, GuardBuilder, ReadFile, ReadResult, Receipt,
+    WriteFile,
 };
 use guard_testkit::memory::{Memory, World};
 use guard_testkit::wrap::{Barrier, Counting};
@@ -61,16 +61,11 @@ pub fn path(text: &str) -> TargetPath {
     TargetPath::new(text).expect("a normal path")
 }
 
-pub fn write(path: &str, content: &str) -> WriteFile {
-    WriteFile { path: path.into(), content: content.into(), ..WriteFile::default() }
-}
-
 pub fn expecting(path: &str, content: &str, old: &str) -> WriteFile {
-    WriteFile { expect: Some(ExpectArg::Content(Digest::of(old.as_bytes()))), ..write(path, content) }
-}
-
-pub fn edit(path: &str, old: &str, new: &str) -> EditFile {
-    EditFile { path: path.into(), old: Some(old.into()), new: Some(new.into()), ..EditFile::default() }
+    WriteFile {
+        expect: Some(ExpectArg::Content(Digest::of(old.as_bytes()))),
+        ..WriteFile::new(path, content)
+    }
 }
 
 pub fn edits(path: &str, pairs: &[(&str, &str)]) -> EditFile {
@@ -81,24 +76,8 @@ pub fn edits(path: &str, pairs: &[(&str, &str)]) -> EditFile {
     EditFile { path: path.into(), edits, ..EditFile::default() }
 }
 
-pub fn delete(path: &str) -> DeleteFile {
-    DeleteFile { path: path.into(), dry_run: false }
-}
-
-pub fn rename(from: &str, to: &str) -> MoveFile {
-    MoveFile { from: from.into(), to: to.into(), dry_run: false }
-}
-
-pub fn read(path: &str) -> ReadFile {
-    ReadFile { path: path.into(), ..ReadFile::default() }
-}
-
-pub fn stat(path: &str) -> StatPaths {
-    StatPaths { path: Some(path.into()), paths: Vec::new() }
-}
-
 pub async fn reads(actor: &Actor, path: &str) -> ReadResult {
-    actor.read_file(read(path)).await.expect("it can be read")
+    actor.read_file(ReadFile::new(path)).await.expect("it can be read")
 }
 
 /// Returns the receipt of a call that was done.
