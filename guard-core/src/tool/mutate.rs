@@ -520,7 +520,8 @@ fn found_as_intended(
 ) -> Option<Receipt> {
     let [intent] = intents else { return None };
     let CommitFailure::Precondition { found, destination: false, .. } = &error.cause else { return None };
-    if !is_intended(&intent.effect, found) {
+    // What a failed try left behind has to be said, which a success would not do.
+    if !is_intended(&intent.effect, found) || !error.fates.iter().all(is_clean) {
         return None;
     }
     items[intent.item].look =
