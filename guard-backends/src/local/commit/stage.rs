@@ -204,6 +204,7 @@ fn unnamed(dir: &OwnedFd, mode: u32) -> rustix::io::Result<Option<File>> {
 }
 
 #[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_wraps, reason = "on Linux it can fail")]
 fn unnamed(_dir: &OwnedFd, _mode: u32) -> rustix::io::Result<Option<File>> {
     let _ = OFlags::empty();
     Ok(None)
