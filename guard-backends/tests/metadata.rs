@@ -12,10 +12,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use common::{Ws, content, is_root};
+use common::{Ws, content};
 use guard_backends::local::Local;
 use guard_core::policy::FileState;
 use guard_core::port::{Content, Effect, Mode, Parents, Tier};
+use guard_testkit::skip::{self, Need};
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 
 fn chmod(path: &Path, mode: u32) {
@@ -76,9 +77,8 @@ async fn an_acl_is_kept_and_a_default_acl_adds_none() {
     ws.mkdir("d");
     ws.write("d/with", "old");
     ws.write("d/without", "old");
-    if let Err(errno) = setxattr(ws.path("d/with"), "system.posix_acl_access", &acl(), XattrFlags::empty()) {
-        println!("SKIPPED an_acl_is_kept_and_a_default_acl_adds_none: {errno}");
-        return;
+    if setxattr(ws.path("d/with"), "system.posix_acl_access", &acl(), XattrFlags::empty()).is_err() {
+        return skip::unmet(Need::Attributes, "an_acl_is_kept_and_a_default_acl_adds_none");
     }
     // From now on a new file in this directory gets an ACL by itself.
     setxattr(ws.path("d"), "system.posix_acl_default", &acl(), XattrFlags::empty()).unwrap();
@@ -119,9 +119,8 @@ async fn rights_of_the_old_bytes_are_dropped_and_said() {
         assert_eq!(fs::metadata(ws.path("f")).unwrap().mode() & 0o7777, expected, "{mode:o}");
         assert_eq!(done.kept.lost, said, "{mode:o}");
     }
-    if let Err(errno) = setxattr(ws.path("f"), "security.capability", &capability(), XattrFlags::empty()) {
-        println!("SKIPPED rights_of_the_old_bytes_are_dropped_and_said (file capabilities): {errno}");
-        return;
+    if setxattr(ws.path("f"), "security.capability", &capability(), XattrFlags::empty()).is_err() {
+        return skip::unmet(Need::Owners, "rights_of_the_old_bytes_are_dropped_and_said (file capabilities)");
     }
     let done = ws.commit(ws.put("f", content("new"), "newer")).await.unwrap();
     assert_eq!(done.kept.lost, ["file capabilities"]);
@@ -151,10 +150,10 @@ async fn a_mode_that_is_set_is_set_on_a_replacement_and_even_on_identical_bytes(
 
 #[tokio::test]
 async fn the_owner_is_kept_by_who_may_and_a_metadata_change_in_between_is_taken_over() {
-    if !is_root() {
-        println!(
-            "SKIPPED the_owner_is_kept_by_who_may_and_a_metadata_change_in_between_is_taken_over: not root"
-        );
+    if skip::unless(
+        Need::Owners,
+        "the_owner_is_kept_by_who_may_and_a_metadata_change_in_between_is_taken_over",
+    ) {
         return;
     }
     let ws = Ws::once(Local::builder(), "staged", |dir| {

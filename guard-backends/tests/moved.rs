@@ -17,6 +17,7 @@ use common::{RESOLVERS, Ws, assert_bytes, batch, content, mismatch, open, place,
 use guard_backends::local::{Builder, Local};
 use guard_core::policy::{FileState, Precondition};
 use guard_core::port::{CommitFailure, Effect, Fate, Last, OpError, Parents, Tier};
+use guard_testkit::skip::{self, Need};
 
 fn rename() -> Builder {
     Local::builder()
@@ -172,7 +173,7 @@ async fn across_filesystems_a_move_is_a_copy_and_a_removal() {
     for resolver in RESOLVERS {
         let ws = Ws::of(resolver).await;
         let Some((other, root)) = across(&ws).await else {
-            println!("SKIPPED across_filesystems_a_move_is_a_copy_and_a_removal: no second filesystem");
+            skip::unmet(Need::SecondFilesystem, "across_filesystems_a_move_is_a_copy_and_a_removal");
             return;
         };
         ws.write("f", "seen");
@@ -212,7 +213,7 @@ async fn across_filesystems_a_rival_at_either_end_wins() {
         })
         .await;
         let Some((other, root)) = across(&ws).await else {
-            println!("SKIPPED across_filesystems_a_rival_at_either_end_wins: no second filesystem");
+            skip::unmet(Need::SecondFilesystem, "across_filesystems_a_rival_at_either_end_wins");
             return;
         };
         there.set(other.path().to_owned()).unwrap();

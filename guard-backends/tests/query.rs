@@ -19,6 +19,7 @@ use async_trait::async_trait;
 use common::{RESOLVERS, Ws, make_node, mkfifo};
 use guard_core::policy::{Digest, FileState, OtherKind};
 use guard_core::port::{Body, Contents, Depth, FileOps as _, Last, OpError, Page, Part, Sink, Want};
+use guard_testkit::skip::{self, Need};
 use rustix::fs::{FileType, makedev};
 
 async fn read(ws: &Ws, path: &str, depth: Depth, part: Part) -> Result<Contents, OpError> {
@@ -121,7 +122,9 @@ async fn what_is_no_regular_file_is_told_and_never_opened() {
         // A device that blocks for ever, or rewinds a tape, when it is opened is only told of.
         match make_node(&ws.path("tty"), FileType::CharacterDevice, makedev(5, 0)) {
             Ok(()) => cases.push(("tty", FileState::Other { what: OtherKind::CharDevice })),
-            Err(why) => println!("SKIPPED a character device: {why}"),
+            Err(_) => {
+                skip::unmet(Need::Devices, "what_is_no_regular_file_is_told_and_never_opened (a device)");
+            }
         }
         for (path, expected) in cases {
             let got = read(&ws, path, DIGEST, WHOLE).await.unwrap();

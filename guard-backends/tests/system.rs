@@ -13,43 +13,18 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use common::{
-    MOUNTS, RESOLVERS, UNPRIVILEGED, Ws, again_in, assert_bytes, batch, content, is_inside, is_root,
-    mismatch, run,
-};
+use common::{RESOLVERS, Ws, assert_bytes, batch, content, mismatch, run};
 use guard_backends::local::Local;
 use guard_core::policy::{FileState, Precondition};
 use guard_core::port::{
     Change, CommitFailure, Depth, Effect, Fate, FileOps as _, InPlace, Keep, OpError, Page, Parents, Part,
     Tier, Want,
 };
+use guard_testkit::rerun::{self, Body};
+use guard_testkit::skip::{self, Need};
 
 fn chmod(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-/// Runs the test again as a user without rights, if this process has any.
-fn gave_up_rights(test: &str) -> bool {
-    if is_inside() || !is_root() {
-        return false;
-    }
-    again_in(&UNPRIVILEGED, test);
-    true
-}
-
-/// Runs the test again in a mount namespace of its own; where that is not permitted, says that it is skipped.
-fn has_own_mounts(test: &str) -> bool {
-    if is_inside() {
-        return true;
-    }
-    let probe: Vec<&OsStr> =
-        MOUNTS[1..].iter().chain(&["true"]).map(|argument| OsStr::new(*argument)).collect();
-    match run(MOUNTS[0], &probe) {
-        Ok(_) if is_root() => again_in(&MOUNTS, test),
-        Ok(_) => println!("SKIPPED {test}: only root mounts"),
-        Err(why) => println!("SKIPPED {test}: {why}"),
-    }
-    false
 }
 
 fn mount(arguments: &[&str], at: &Path) {
@@ -64,7 +39,7 @@ fn umount(at: &Path) {
 
 #[tokio::test]
 async fn a_file_that_its_mode_forbids_to_write_is_refused() {
-    if gave_up_rights("a_file_that_its_mode_forbids_to_write_is_refused") {
+    if rerun::unprivileged("a_file_that_its_mode_forbids_to_write_is_refused") == Body::Done {
         return;
     }
     let ws = Ws::new().await;
@@ -87,8 +62,7 @@ async fn a_file_that_its_mode_forbids_to_write_is_refused() {
 
 #[tokio::test]
 async fn root_may_write_a_file_whose_mode_forbids_it_to_others() {
-    if !is_root() {
-        println!("SKIPPED root_may_write_a_file_whose_mode_forbids_it_to_others: not root");
+    if skip::unless(Need::Root, "root_may_write_a_file_whose_mode_forbids_it_to_others") {
         return;
     }
     let ws = Ws::new().await;
@@ -100,7 +74,7 @@ async fn root_may_write_a_file_whose_mode_forbids_it_to_others() {
 
 #[tokio::test]
 async fn a_permission_error_is_not_absence() {
-    if gave_up_rights("a_permission_error_is_not_absence") {
+    if rerun::unprivileged("a_permission_error_is_not_absence") == Body::Done {
         return;
     }
     for resolver in RESOLVERS {
@@ -186,7 +160,7 @@ impl Ws {
 
 #[tokio::test]
 async fn a_full_disk_changes_nothing() {
-    if !has_own_mounts("a_full_disk_changes_nothing") {
+    if rerun::with_mounts("a_full_disk_changes_nothing") == Body::Done {
         return;
     }
     for resolver in RESOLVERS {
@@ -217,7 +191,7 @@ async fn a_full_disk_changes_nothing() {
 /// Control: the plain way truncates first, and then there is no room.
 #[test]
 fn control_a_plain_write_on_a_full_disk_loses_the_old_content() {
-    if !has_own_mounts("control_a_plain_write_on_a_full_disk_loses_the_old_content") {
+    if rerun::with_mounts("control_a_plain_write_on_a_full_disk_loses_the_old_content") == Body::Done {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -231,7 +205,7 @@ fn control_a_plain_write_on_a_full_disk_loses_the_old_content() {
 
 #[tokio::test]
 async fn a_read_only_filesystem_is_said_to_be_one() {
-    if !has_own_mounts("a_read_only_filesystem_is_said_to_be_one") {
+    if rerun::with_mounts("a_read_only_filesystem_is_said_to_be_one") == Body::Done {
         return;
     }
     let ws = Ws::new().await;
@@ -258,7 +232,7 @@ async fn a_read_only_filesystem_is_said_to_be_one() {
 
 #[tokio::test]
 async fn a_bind_mounted_file_is_busy_and_written_in_place_only_when_asked() {
-    if !has_own_mounts("a_bind_mounted_file_is_busy_and_written_in_place_only_when_asked") {
+    if rerun::with_mounts("a_bind_mounted_file_is_busy_and_written_in_place_only_when_asked") == Body::Done {
         return;
     }
     for forced in [Tier::Exchange, Tier::Window] {
@@ -321,7 +295,9 @@ async fn a_bind_mounted_file_is_busy_and_written_in_place_only_when_asked() {
 
 #[tokio::test]
 async fn a_move_between_mounts_of_one_filesystem_is_a_copy_that_is_found_out_late() {
-    if !has_own_mounts("a_move_between_mounts_of_one_filesystem_is_a_copy_that_is_found_out_late") {
+    if rerun::with_mounts("a_move_between_mounts_of_one_filesystem_is_a_copy_that_is_found_out_late")
+        == Body::Done
+    {
         return;
     }
     let ws = Ws::new().await;
@@ -342,7 +318,7 @@ async fn a_move_between_mounts_of_one_filesystem_is_a_copy_that_is_found_out_lat
 
 #[tokio::test]
 async fn what_is_mounted_over_a_root_replaces_it() {
-    if !has_own_mounts("what_is_mounted_over_a_root_replaces_it") {
+    if rerun::with_mounts("what_is_mounted_over_a_root_replaces_it") == Body::Done {
         return;
     }
     for resolver in RESOLVERS {
@@ -357,7 +333,7 @@ async fn what_is_mounted_over_a_root_replaces_it() {
 
 #[tokio::test]
 async fn without_proc_paths_are_resolved_by_names() {
-    if !has_own_mounts("without_proc_paths_are_resolved_by_names") {
+    if rerun::with_mounts("without_proc_paths_are_resolved_by_names") == Body::Done {
         return;
     }
     mount(&["-t", "tmpfs", "tmpfs"], Path::new("/proc"));
@@ -380,22 +356,19 @@ async fn without_proc_paths_are_resolved_by_names() {
 async fn metadata_that_cannot_be_kept_is_refused_before_any_effect_unless_that_is_accepted() {
     const SHARED: &str = "GUARD_TEST_SHARED_DIRECTORY";
     const NAME: &str = "metadata_that_cannot_be_kept_is_refused_before_any_effect_unless_that_is_accepted";
-    if !is_inside() {
-        if !is_root() {
-            println!("SKIPPED {NAME}: only root can make a file of another user");
-            return;
-        }
-        // Somebody else's file, which all may write, in a directory of all.
-        let dir = tempfile::Builder::new().prefix("guard-shared").tempdir().unwrap();
-        chmod(dir.path(), 0o777);
-        fs::write(dir.path().join("f"), "old").unwrap();
-        chmod(&dir.path().join("f"), 0o666);
-        let shared = format!("{SHARED}={}", dir.path().display());
-        again_in(&[&UNPRIVILEGED[..], &["env", &shared]].concat(), NAME);
+    // Somebody else's file, which all may write, in a directory of all.
+    let dir = tempfile::Builder::new().prefix("guard-shared").tempdir().unwrap();
+    chmod(dir.path(), 0o777);
+    fs::write(dir.path().join("f"), "old").unwrap();
+    chmod(&dir.path().join("f"), 0o666);
+    if rerun::unprivileged_with(NAME, &[(SHARED, dir.path().as_os_str())]) == Body::Done {
         return;
     }
+    let Some(top) = std::env::var_os(SHARED).map(std::path::PathBuf::from) else {
+        // Nobody made it who is somebody else.
+        return skip::unmet(Need::Root, NAME);
+    };
     let local = Local::builder().build().unwrap();
-    let top = std::path::PathBuf::from(std::env::var_os(SHARED).unwrap());
     let root = common::open(&local, &top).await.unwrap();
     let before = common::tree(&top);
     let change = || common::put(common::place(&root, &top, "f"), content("old"), "new");

@@ -4,6 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "it starts the test's own program, and copies it")]
 
+use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
@@ -30,14 +31,24 @@ pub enum Body {
 /// If the test fails in the other process, or is not found there.
 #[must_use]
 pub fn unprivileged(name: &str) -> Body {
-    if std::env::var_os(INSIDE).is_some() || !Need::Root.is_met() {
+    unprivileged_with(name, &[])
+}
+
+/// As [`unprivileged`], with environment variables for the other process.
+///
+/// # Panics
+///
+/// If the test fails in the other process, or is not found there.
+#[must_use]
+pub fn unprivileged_with(name: &str, variables: &[(&str, &OsStr)]) -> Body {
+    if !rustix::process::geteuid().is_root() {
         return Body::Run;
     }
     if skip::unless(Need::Setpriv, name) {
         return Body::Done;
     }
-    let command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"];
-    rerun(&command, name);
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"];
+    rerun("setpriv", &user, name, variables);
     Body::Done
 }
 
@@ -54,31 +65,31 @@ pub fn with_mounts(name: &str) -> Body {
     if skip::unless(Need::Mounts, name) {
         return Body::Done;
     }
-    rerun(&["unshare", "--mount", "--propagation", "private"], name);
+    rerun("unshare", &["--mount", "--propagation", "private"], name, &[(INSIDE, OsStr::new("1"))]);
     Body::Done
 }
 
-fn rerun(command: &[&str], name: &str) {
+fn rerun(command: &str, arguments: &[&str], name: &str, variables: &[(&str, &OsStr)]) {
     // The program may be below a directory that another user cannot enter.
     let directory = tempfile::tempdir().expect("a temporary directory");
     let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(directory.path(), open.clone()).expect("it is ours");
+    std::fs::set_permissions(directory.path(), open).expect("it is ours");
     let program = directory.path().join("test");
-    let own = std::env::current_exe().expect("a test is a program");
-    // Not by this process: another thread that starts a program meanwhile would inherit the copy open for writing, and
-    // for as long as it has it the copy cannot be run (ETXTBSY, execve(2)).
-    let copied = Command::new("cp").arg(own).arg(&program).status().expect("cp is POSIX");
-    assert!(copied.success(), "the test's program could not be copied: {copied}");
-    std::fs::set_permissions(&program, open).expect("it is ours");
-    let output = Command::new(command[0])
-        .args(&command[1..])
+    // By another process: a child that another thread starts meanwhile has copies of this process's descriptors, and a
+    // file that is open for writing cannot be executed.
+    let copied =
+        Command::new("cp").arg(std::env::current_exe().expect("a test is a program")).arg(&program).status();
+    assert!(copied.is_ok_and(|status| status.success()), "the test's program could not be copied");
+    let output = Command::new(command)
+        .args(arguments)
         .arg(&program)
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1")
+        .envs(variables.iter().copied())
         .current_dir("/")
         .output()
         .expect("the command was tried before");
     let said = String::from_utf8_lossy(&output.stdout);
+    // The other process runs exactly one test; a name that is no test's runs none.
     assert!(
         output.status.success() && said.contains("1 passed"),
         "{name} failed under {}:\n{said}\n{}",

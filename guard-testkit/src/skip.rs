@@ -21,6 +21,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -35,8 +36,14 @@ pub enum Need {
     Setpriv,
     /// A tmpfs can be mounted in a mount namespace of one's own.
     Mounts,
-    /// `setfacl` and `setfattr` are there.
+    /// The filesystem of temporary files keeps ACLs and extended attributes.
     Attributes,
+    /// Files can be given capabilities and other owners.
+    Owners,
+    /// Devices can be made.
+    Devices,
+    /// `/dev/shm` is another filesystem than that of temporary files.
+    SecondFilesystem,
     /// An SSH server and client can be started.
     Sshd,
     /// A Docker daemon answers.
@@ -45,8 +52,17 @@ pub enum Need {
 
 impl Need {
     /// Every need.
-    pub const ALL: &'static [Self] =
-        &[Self::Root, Self::Setpriv, Self::Mounts, Self::Attributes, Self::Sshd, Self::Docker];
+    pub const ALL: &'static [Self] = &[
+        Self::Root,
+        Self::Setpriv,
+        Self::Mounts,
+        Self::Attributes,
+        Self::Owners,
+        Self::Devices,
+        Self::SecondFilesystem,
+        Self::Sshd,
+        Self::Docker,
+    ];
 
     /// Returns the name by which `GUARD_REQUIRE` knows it.
     #[must_use]
@@ -56,6 +72,9 @@ impl Need {
             Self::Setpriv => "setpriv",
             Self::Mounts => "mounts",
             Self::Attributes => "attributes",
+            Self::Owners => "owners",
+            Self::Devices => "devices",
+            Self::SecondFilesystem => "second-filesystem",
             Self::Sshd => "sshd",
             Self::Docker => "docker",
         }
@@ -68,7 +87,10 @@ impl Need {
             Self::Root => "needs to be run by root",
             Self::Setpriv => "needs root and setpriv, to become a user without privileges",
             Self::Mounts => "needs the right to mount a tmpfs",
-            Self::Attributes => "needs setfacl and setfattr",
+            Self::Attributes => "needs a filesystem that keeps ACLs and extended attributes",
+            Self::Owners => "needs the right to give files capabilities and other owners",
+            Self::Devices => "needs the right to make a device",
+            Self::SecondFilesystem => "needs /dev/shm to be a filesystem of its own",
             Self::Sshd => "needs an SSH server and client",
             Self::Docker => "needs a Docker daemon that answers",
         }
@@ -83,7 +105,9 @@ impl Need {
             Self::Mounts => {
                 "apt-get install util-linux, and run the tests as root outside of a confined container"
             }
-            Self::Attributes => "apt-get install acl attr",
+            Self::Attributes => "let TMPDIR be on such a filesystem",
+            Self::Owners | Self::Devices => "run the tests as root outside of a confined container",
+            Self::SecondFilesystem => "mount a tmpfs there",
             Self::Sshd => "apt-get install openssh-server openssh-client",
             Self::Docker => "apt-get install docker.io, and start it",
         }
@@ -101,7 +125,20 @@ impl Need {
             Self::Mounts => {
                 succeeds("unshare", &["--mount", "sh", "-c", "mount -t tmpfs -o size=64k tmpfs /mnt"])
             }
-            Self::Attributes => succeeds("setfacl", &["--version"]) && succeeds("setfattr", &["--version"]),
+            Self::Attributes => on_a_file(|file| {
+                rustix::fs::setxattr(file, "user.guard", b"x", rustix::fs::XattrFlags::empty()).is_ok()
+            }),
+            Self::Owners => on_a_file(|file| std::os::unix::fs::chown(file, Some(65534), None).is_ok()),
+            Self::Devices => on_a_file(|file| {
+                let (at, null) = (file.with_extension("device"), rustix::fs::makedev(1, 3));
+                let kind = rustix::fs::FileType::CharacterDevice;
+                rustix::fs::mknodat(rustix::fs::CWD, at, kind, 0o600.into(), null).is_ok()
+            }),
+            Self::SecondFilesystem => on_a_file(|file| {
+                let device = |path: &Path| std::fs::metadata(path).map(|meta| meta.dev()).ok();
+                let memory = device(Path::new("/dev/shm"));
+                memory.is_some() && memory != device(file)
+            }),
             Self::Sshd => succeeds(
                 "sh",
                 &["-c", "command -v /usr/sbin/sshd && command -v ssh && command -v ssh-keygen"],
@@ -119,8 +156,21 @@ impl Need {
 /// the skip cannot be reported.
 #[must_use]
 pub fn unless(need: Need, test: &str) -> bool {
+    report(need, need.is_met(), test)
+}
+
+/// Reports that a test, or a part of it, is skipped because it found by trying that `need` is not met.
+///
+/// # Panics
+///
+/// As [`unless`].
+pub fn unmet(need: Need, test: &str) {
+    let _ = report(need, false, test);
+}
+
+fn report(need: Need, met: bool, test: &str) -> bool {
     let required = std::env::var("GUARD_REQUIRE").unwrap_or_default();
-    let skipped = judged(need, need.is_met(), &required, test);
+    let skipped = judged(need, met, &required, test);
     if let Some(line) = &skipped {
         eprintln!("{line}");
         if let Some(log) = std::env::var_os("GUARD_SKIP_LOG") {
@@ -160,6 +210,14 @@ fn parse(list: &str) -> Result<Vec<Need>, &str> {
     names.map(|name| Need::ALL.iter().copied().find(|need| need.name() == name).ok_or(name)).collect()
 }
 
+fn on_a_file(probe: impl FnOnce(&Path) -> bool) -> bool {
+    let directory = tempfile::tempdir();
+    directory.is_ok_and(|directory| {
+        let file = directory.path().join("file");
+        std::fs::write(&file, "x").is_ok() && probe(&file)
+    })
+}
+
 fn succeeds(program: &str, args: &[&str]) -> bool {
     let quiet = Command::new(program)
         .args(args)
@@ -178,7 +236,7 @@ mod tests {
     fn a_skip_names_the_test_the_reason_and_what_to_install() {
         assert_eq!(
             line(Need::Attributes, "acl_is_kept"),
-            "SKIPPED acl_is_kept: needs setfacl and setfattr; apt-get install acl attr"
+            "SKIPPED acl_is_kept: needs a filesystem that keeps ACLs and extended attributes; let TMPDIR be on such a filesystem"
         );
     }
 

@@ -14,9 +14,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use guard_backends::local::{Builder, Local, Resolver};
 use guard_core::policy::{Digest, FileState, OpenWriters, Precondition, TargetPath};
@@ -278,63 +277,12 @@ pub fn mkfifo(path: &Path) {
     make_node(path, FileType::Fifo, 0).unwrap();
 }
 
-/// Held while a file is written that is going to be executed, and while a process is being started: a child that is
-/// just being started has copies of this process's descriptors, and a file that is open for writing cannot be executed.
-static STARTING: Mutex<()> = Mutex::new(());
-
-fn output(command: &mut std::process::Command) -> std::io::Result<std::process::Output> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = {
-        let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-        command.spawn()?
-    };
-    child.wait_with_output()
-}
-
 /// Runs a program and returns whether it succeeded, with what it said.
 pub fn run(program: &str, arguments: &[&OsStr]) -> Result<String, String> {
-    let output = output(std::process::Command::new(program).args(arguments))
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()
         .map_err(|error| format!("{program}: {error}"))?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if output.status.success() { Ok(text) } else { Err(text) }
 }
-
-const INNER: &str = "GUARD_TEST_RUNS_INSIDE";
-
-/// Tells whether this process is the one that a test started itself in.
-pub fn is_inside() -> bool {
-    std::env::var_os(INNER).is_some()
-}
-
-/// Runs this very test again in a process started by `wrapper`, and fails as that fails.
-///
-/// The binary is copied, because another user may not be allowed to reach the build directory.
-#[track_caller]
-pub fn again_in(wrapper: &[&str], test: &str) {
-    let dir = tempfile::Builder::new().prefix("guard-test").tempdir().unwrap();
-    fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let binary = dir.path().join("test");
-    {
-        let _starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
-        fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
-    }
-    let mut command = std::process::Command::new(wrapper[0]);
-    command.args(&wrapper[1..]).arg(&binary).args([test, "--exact", "--nocapture"]);
-    let output = output(command.env(INNER, "1").current_dir("/")).unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{test} in {wrapper:?}:\n{said}");
-    assert!(said.contains("1 passed"), "{test} did not run:\n{said}");
-    for line in said.lines().filter(|line| line.contains("SKIPPED")) {
-        println!("{line}");
-    }
-}
-
-pub fn is_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
-}
-
-/// As a user who owns nothing here and has no capability.
-pub const UNPRIVILEGED: [&str; 7] =
-    ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--bounding-set=-all"];
-/// In a mount namespace of its own.
-pub const MOUNTS: [&str; 4] = ["unshare", "--mount", "--propagation", "private"];
