@@ -17,6 +17,13 @@ use crate::{
 /// One agent, sub-agent or host that calls tools: its views, its rights.
 ///
 /// It is not `Clone`: what one actor has seen never licenses another.
+///
+/// ```compile_fail
+/// fn two_of<T: Clone>(_: &T) {}
+/// fn share(actor: &guard_core::Actor) {
+///     two_of(actor);
+/// }
+/// ```
 pub struct Actor {
     state: Arc<ActorState>,
 }
