@@ -24,7 +24,7 @@ const READ: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// Which inode: never a promise about its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Id {
     pub(super) dev: u64,
     pub(super) ino: u64,

@@ -1,13 +1,14 @@
 //! The mutation: changes under their preconditions, all or nothing.
 //!
 //! The order is that of every batch: resolve and compare, a first look at every precondition (which has no effect),
-//! parents, staging, a second look under leases, publishing in order, a last look at directories and leases, then
+//! parents, staging, a second look under leases (and the locks of the directories, a courtesy among guards), publishing in order, a last look at directories and leases, then
 //! the displaced inodes go. On a failure, what was published is taken back in reverse.
 //!
 //! An inode is unlinked only if it is what was staged or what the precondition named, by type and digest, and has the
 //! temporary name at that moment; whatever else turns up stays, under a name that is reported.
 
 mod copy;
+mod courtesy;
 mod create;
 mod dir;
 mod give_back;
@@ -153,7 +154,9 @@ pub(super) fn commit(local: &Inner, batch: &Batch) -> Result<Committed, CommitEr
     let cx = Cx { local, batch };
     let mut works = Vec::new();
     let mut made = Vec::new();
-    let outcome = carry_out(&cx, &mut works, &mut made);
+    // Held also while a failure is taken back.
+    let mut held = Vec::new();
+    let outcome = carry_out(&cx, &mut works, &mut made, &mut held);
     let result = match outcome {
         Ok(()) => Ok(finish(&cx, works)),
         Err(stop) => Err(undo(&cx, stop, works, made)),
@@ -162,7 +165,12 @@ pub(super) fn commit(local: &Inner, batch: &Batch) -> Result<Committed, CommitEr
     result
 }
 
-fn carry_out<'a>(cx: &Cx<'a>, works: &mut Vec<Work<'a>>, made: &mut Vec<MadeDir>) -> Result<(), Stop> {
+fn carry_out<'a>(
+    cx: &Cx<'a>,
+    works: &mut Vec<Work<'a>>,
+    made: &mut Vec<MadeDir>,
+    held: &mut Vec<OwnedFd>,
+) -> Result<(), Stop> {
     if let (Some(forced), Some(required)) = (cx.local.forced, cx.batch.require)
         && forced < required
     {
@@ -190,6 +198,7 @@ fn carry_out<'a>(cx: &Cx<'a>, works: &mut Vec<Work<'a>>, made: &mut Vec<MadeDir>
         stage::stage(cx, work).map_err(Stop::at(work.plan.index))?;
     }
     stage::probe(cx, works)?;
+    *held = courtesy::hold(works);
     for work in works.iter_mut() {
         plan::second_look(cx, work).map_err(Stop::at(work.plan.index))?;
         cx.step(Step::Checked(&work.plan.site.path));
