@@ -7,16 +7,16 @@
 //! - [`skip`] says which tests a machine cannot run; [`rerun`] runs one again as another user, or with mounts of its own.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
 //! - [`rival`] is a competing writer in a process of its own, and [`race`] counts what is lost against it.
-//! - [`skip`] is for tests that need what a machine may not have; [`unprivileged`] runs one as a user without rights.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
 pub mod conformance;
 pub mod memory;
+pub mod race;
 pub mod rerun;
+pub mod rival;
 pub mod skip;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod tree;
-pub mod unprivileged;
 pub mod wrap;

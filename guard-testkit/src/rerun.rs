@@ -1,6 +1,18 @@
 //! Runs a test again in another process: as a user without privileges, or with mounts of its own.
 //!
-//! Rows about permissions prove nothing as root, and a full disk needs a filesystem that is nobody else's.
+//! Permission bits do not hold root back, so that what is tested of them as root proves nothing; and a full disk needs
+//! a filesystem that is nobody else's.
+//!
+//! ```no_run
+//! # fn a_denied_parent_is_not_absence() {
+//! use guard_testkit::rerun::{self, Body};
+//!
+//! if rerun::unprivileged("a_denied_parent_is_not_absence") == Body::Done {
+//!     return;
+//! }
+//! // From here on the permission bits hold.
+//! # }
+//! ```
 
 #![allow(clippy::disallowed_methods, reason = "it starts the test's own program, and copies it")]
 
@@ -10,7 +22,7 @@ use std::process::Command;
 
 use crate::skip::{self, Need};
 
-/// Set in the process that is to run the body.
+/// Set in a process that has mounts of its own.
 const INSIDE: &str = "GUARD_RERUN";
 
 /// What the calling test has to do.
@@ -92,8 +104,7 @@ fn rerun(command: &str, arguments: &[&str], name: &str, variables: &[(&str, &OsS
     // The other process runs exactly one test; a name that is no test's runs none.
     assert!(
         output.status.success() && said.contains("1 passed"),
-        "{name} failed under {}:\n{said}\n{}",
-        command[0],
+        "{name} failed under {command}:\n{said}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

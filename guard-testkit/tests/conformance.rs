@@ -3,8 +3,8 @@
 use guard_backends::local::{Lease, Resolver};
 use guard_core::port::Tier;
 use guard_testkit::conformance::{self, Fixture, LocalFixture, MemoryFixture};
+use guard_testkit::rerun::{self, Body};
 use guard_testkit::skip::{self, Need};
-use guard_testkit::unprivileged;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_keeps_every_guarantee_and_skips_none() {
@@ -23,7 +23,7 @@ async fn passes(fixture: impl Fixture, skipped: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_keeps_every_guarantee() {
-    if unprivileged::here("local_keeps_every_guarantee") {
+    if rerun::unprivileged("local_keeps_every_guarantee") == Body::Run {
         passes(LocalFixture::new(), &[]).await;
     }
 }
@@ -43,21 +43,23 @@ async fn local_keeps_every_guarantee_for_root() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_keeps_every_guarantee_with_the_walk() {
-    if unprivileged::here("local_keeps_every_guarantee_with_the_walk") {
+    if rerun::unprivileged("local_keeps_every_guarantee_with_the_walk") == Body::Run {
         passes(LocalFixture::configured(|builder| builder.resolver(Resolver::Walk)), &[]).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_keeps_every_guarantee_without_a_lease() {
-    if unprivileged::here("local_keeps_every_guarantee_without_a_lease") {
+    if rerun::unprivileged("local_keeps_every_guarantee_without_a_lease") == Body::Run {
         passes(LocalFixture::configured(|builder| builder.lease(Lease::DangerNever)), &[]).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange() {
-    if unprivileged::here("local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange") {
+    if rerun::unprivileged("local_in_tier_window_keeps_every_guarantee_but_those_of_the_exchange")
+        == Body::Run
+    {
         let of_the_exchange = ["one_of_many_replacements_wins", "many_additions_lose_none"];
         passes(LocalFixture::configured(|builder| builder.danger_force_tier(Tier::Window)), &of_the_exchange)
             .await;

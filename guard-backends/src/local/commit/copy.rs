@@ -101,7 +101,7 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<Pub
     match removed {
         Ok(removed) => {
             let is_regular = matches!(removed.aside.thing, Thing::Regular(_));
-            let mut published = Published::new(before.clone(), before, tier);
+            let mut published = Published::new(before, created.state(), tier);
             published.lease = is_regular.then_some(removed.aside.leased.is_some());
             published.copied = true;
             Ok(published.with(created).with(removed))

@@ -163,6 +163,13 @@ impl Created {
     }
 }
 
+impl Created {
+    /// Tells what was put there.
+    pub(super) fn state(&self) -> FileState {
+        self.ours.state()
+    }
+}
+
 impl Done for Created {
     fn undo(self: Box<Self>, cx: &Cx<'_>) -> Fate {
         let Self { site, undo, ours } = *self;

@@ -71,6 +71,7 @@ pub(super) async fn a_move_keeps_bytes_and_mode(site: Site) -> Result<(), Broken
         same("the mode after a move", &site.world.mode(&site.at(&to))?, &0o741)?;
         same("where it was", &applied.resolved, &site.target(&from)?)?;
         same("the digest of what was moved", &applied.before.digest(), &Some(Digest::of(b"bytes")))?;
+        same("the digest at the destination", &applied.after.digest(), &Some(Digest::of(b"bytes")))?;
         let made = [site.target(&format!("to-{nth}"))?, site.target(&format!("to-{nth}/deep"))?];
         same("parents that were made", &applied.made, &made.to_vec())?;
     }
