@@ -9,6 +9,8 @@ const MAX_LINES: usize = 20_000;
 const MAX_CHARS: usize = 400;
 /// Places that a message shows.
 const SHOWN: usize = 3;
+/// Lines that are compared in full: those that have most bytes in common.
+const COMPARED: usize = 30;
 /// How alike two lines have to be to be shown, of 1.
 const ALIKE: f32 = 0.6;
 /// The score of lines that are the same but for blanks and look-alikes.
@@ -24,10 +26,17 @@ pub(super) fn describe(text: &[u8], old: &[u8]) -> String {
         return "it is blank".to_owned();
     };
     let lines: Vec<&str> = text.split('\n').take(MAX_LINES).collect();
-    let mut scored: Vec<(f32, usize)> = lines
+    let mut near: Vec<(f32, usize)> = lines
         .iter()
         .enumerate()
-        .map(|(index, line)| (score(line, wanted), index))
+        .map(|(index, line)| (in_common(line, wanted), index))
+        .filter(|(common, _)| *common >= ALIKE)
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut scored: Vec<(f32, usize)> = near
+        .into_iter()
+        .take(COMPARED)
+        .map(|(common, index)| (if common >= SAME { SAME } else { alike(lines[index], wanted) }, index))
         .filter(|(score, _)| *score >= ALIKE)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -55,15 +64,35 @@ pub(super) fn describe(text: &[u8], old: &[u8]) -> String {
     if out.is_empty() { "no line is like its first one".to_owned() } else { out }
 }
 
-fn score(line: &str, wanted: &str) -> f32 {
+/// Returns how many of their bytes two lines have in common, in any order: cheap, and at least about how alike they are.
+fn in_common(line: &str, wanted: &str) -> f32 {
+    // Lines of very different lengths cannot be alike; comparing long ones would cost most.
+    let (short, long) = (line.len().min(wanted.len()), line.len().max(wanted.len()));
+    if short * 4 < long || short == 0 {
+        return 0.0;
+    }
     if folded(line) == folded(wanted) {
         return SAME;
     }
-    let (short, long) = (line.len().min(wanted.len()), line.len().max(wanted.len()));
-    // Lines of very different lengths cannot be alike; comparing them would cost most.
-    if short * 2 < long || long > MAX_CHARS {
+    if long > MAX_CHARS {
         return 0.0;
     }
+    let mut counts = [0_i16; 256];
+    for byte in wanted.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let mut common = 0_u16;
+    for byte in line.bytes() {
+        let count = &mut counts[usize::from(byte)];
+        common += u16::from(*count > 0);
+        *count -= 1;
+    }
+    // Both are within `MAX_CHARS`.
+    let both = u16::try_from(line.len() + wanted.len()).unwrap_or(u16::MAX);
+    f32::from(2 * common) / f32::from(both)
+}
+
+fn alike(line: &str, wanted: &str) -> f32 {
     similar::TextDiff::from_chars(line, wanted).ratio()
 }
 

@@ -19,31 +19,68 @@ impl<'a> Needle<'a> {
         Self { hay, old }
     }
 
-    /// Returns every occurrence, overlapping ones too, in order.
-    pub(super) fn hits(&self) -> Vec<Range<usize>> {
-        let len = self.old.len();
+    /// Finds the text: exactly once, or, where all are wanted, as often as it occurs without overlapping.
+    pub(super) fn hits(&self, all: bool) -> Hits {
         let any_eol = self.old.contains(&b'\n') && !self.old.contains(&b'\r');
-        if !any_eol || memmem::find(self.hay, b"\r\n").is_none() {
-            return count_exact(self.hay, self.old).into_iter().map(|start| start..start + len).collect();
+        if any_eol && memmem::find(self.hay, b"\r\n").is_some() {
+            let folded = Folded::new(self.hay);
+            return found(&folded.text, self.old, all, |hit| folded.raw(hit.start)..folded.raw(hit.end));
         }
-        let folded = Folded::new(self.hay);
-        count_exact(&folded.text, self.old)
-            .into_iter()
-            .map(|start| folded.raw(start)..folded.raw(start + len))
-            .collect()
+        found(self.hay, self.old, all, |hit| hit)
     }
 }
 
-/// Returns the start of every occurrence, overlapping ones too.
-pub(super) fn count_exact(hay: &[u8], needle: &[u8]) -> Vec<usize> {
-    let finder = memmem::Finder::new(needle);
-    let mut starts = Vec::new();
-    let mut from = 0;
-    while let Some(at) = hay.get(from..).and_then(|rest| finder.find(rest)) {
-        starts.push(from + at);
-        from += at + 1;
+/// Occurrences of a text.
+pub(super) enum Hits {
+    /// Those to replace: none, one, or all.
+    Apart(Vec<Range<usize>>),
+    /// Too many: the first of them, and how many there are.
+    Several { first: Vec<Range<usize>>, count: Count, overlapping: bool },
+}
+
+/// A number of occurrences, counted as far as anybody cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Count {
+    Exactly(usize),
+    AtLeast(usize),
+}
+
+/// Occurrences that are counted at most, and of which the places are told.
+const COUNTED: usize = 1_000;
+const TOLD: usize = 20;
+
+fn found(hay: &[u8], old: &[u8], all: bool, raw: impl Fn(Range<usize>) -> Range<usize>) -> Hits {
+    let hit = |start: usize| start..start + old.len();
+    if all {
+        let finder = memmem::Finder::new(old);
+        let apart: Vec<usize> = finder.find_iter(hay).collect();
+        // Another occurrence that begins inside of one of these: then it is not clear which are meant.
+        let overlaps = |start: &usize| {
+            let around = &hay[start + 1..(start + 2 * old.len() - 1).min(hay.len())];
+            finder.find(around).is_some()
+        };
+        if !apart.iter().any(overlaps) {
+            return Hits::Apart(apart.into_iter().map(|start| raw(hit(start))).collect());
+        }
     }
-    starts
+    let first: Vec<usize> = starts(hay, old).take(COUNTED + 1).collect();
+    if first.len() < 2 {
+        return Hits::Apart(first.into_iter().map(|start| raw(hit(start))).collect());
+    }
+    let count = if first.len() > COUNTED { Count::AtLeast(COUNTED) } else { Count::Exactly(first.len()) };
+    let first = first.into_iter().take(TOLD).map(|start| raw(hit(start))).collect();
+    Hits::Several { first, count, overlapping: all }
+}
+
+/// Returns the start of every occurrence, overlapping ones too.
+pub(super) fn starts<'a>(hay: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+    let finder = memmem::Finder::new(needle);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + finder.find(hay.get(from..)?)?;
+        from = at + 1;
+        Some(at)
+    })
 }
 
 /// A text with every CRLF folded to LF, and the way back to raw offsets.
@@ -85,10 +122,13 @@ pub(super) fn with_eol_of(text: &[u8], hit: &Range<usize>, new: &[u8], eol: Eol)
     }
     let mut replaced: Vec<bool> =
         memchr_iter(b'\n', &text[hit.clone()]).map(|at| is_crlf(text, hit.start + at)).collect();
-    if replaced.is_empty() {
+    if eol == Eol::Crlf {
+        // Every line end is one: there is nothing to look for.
+        replaced = vec![true];
+    } else if replaced.is_empty() {
         let below = memchr::memchr(b'\n', &text[hit.end..]).map(|at| hit.end + at);
         let around = below.or_else(|| memchr::memrchr(b'\n', &text[..hit.start]));
-        replaced.push(around.map_or(eol == Eol::Crlf, |at| is_crlf(text, at)));
+        replaced.push(around.is_some_and(|at| is_crlf(text, at)));
     }
     let mut out = Vec::with_capacity(new.len() + 8);
     for (index, line) in new.split(|byte| *byte == b'\n').enumerate() {

@@ -7,13 +7,14 @@ mod find;
 mod pieces;
 mod refused;
 
+pub(crate) use find::Count;
 pub(crate) use pieces::{Edited, Pieces};
 pub(crate) use refused::Refused;
 
 use guard_policy::{Eol, TextShape};
 
 use crate::Edit;
-use find::{Needle, count_exact, line_of};
+use find::{Hits, Needle, line_of, starts};
 
 /// Applies the edits in order, each in the result of those before it.
 ///
@@ -28,30 +29,26 @@ pub(crate) fn apply<'a, M: Fn(&[u8]) -> u64>(
     for (index, edit) in edits.iter().enumerate() {
         let text = pieces.bytes();
         let needle = Needle::new(&text, edit.old.as_bytes());
-        let hits = needle.hits();
-        let several = edits.len() > 1;
-        let numbered = several.then_some(index + 1);
-        let hits = match (hits.len(), edit.replace_all) {
-            (0, _) => return Err(missing(&text, edit, numbered)),
-            (1, _) => hits,
-            (_, true) if hits.windows(2).all(|pair| pair[0].end <= pair[1].start) => hits,
-            (_, all) => {
-                let lines = hits.iter().map(|hit| line_of(&text, hit.start)).collect();
-                return Err(Refused::Ambiguous { edit: numbered, lines, overlapping: all });
+        let numbered = (edits.len() > 1).then_some(index + 1);
+        let hits = match needle.hits(edit.replace_all) {
+            Hits::Apart(hits) if hits.is_empty() => return Err(missing(&text, edit, numbered)),
+            Hits::Apart(hits) => hits,
+            Hits::Several { first, count, overlapping } => {
+                let lines = first.iter().map(|hit| line_of(&text, hit.start)).collect();
+                return Err(Refused::Ambiguous { edit: numbered, lines, count, overlapping });
             }
         };
-        // From the end to the start, so that earlier offsets stay right.
-        for hit in hits.iter().rev() {
-            let new = find::with_eol_of(&text, hit, edit.new.as_bytes(), shape.eol);
-            pieces.replace(hit.clone(), new);
-        }
+        let replacements = hits
+            .into_iter()
+            .map(|hit| (hit.clone(), find::with_eol_of(&text, &hit, edit.new.as_bytes(), shape.eol)));
+        pieces.replace(replacements);
     }
     Ok(pieces)
 }
 
 fn missing(text: &[u8], edit: &Edit, numbered: Option<usize>) -> Refused {
     if !edit.new.is_empty()
-        && let [at] = count_exact(text, edit.new.as_bytes()).as_slice()
+        && let [at] = starts(text, edit.new.as_bytes()).take(2).collect::<Vec<_>>().as_slice()
     {
         return Refused::AlreadyApplied { edit: numbered, line: line_of(text, *at) };
     }

@@ -1,5 +1,6 @@
 //! A file under edit: pieces of the old text and new ones between them.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use guard_policy::Splice;
@@ -68,30 +69,18 @@ impl<'a, M: Fn(&[u8]) -> u64> Pieces<'a, M> {
         bytes
     }
 
-    /// Replaces a range of the text as it is now.
-    pub(crate) fn replace(&mut self, range: Range<usize>, new: Vec<u8>) {
-        let first = self.boundary(range.start);
-        let end = self.boundary(range.end);
-        self.parts.splice(first..end, [Piece::New(new)]);
-        self.places += 1;
-    }
-
-    /// Makes the offset a boundary between pieces and returns the index of the piece that starts there.
-    fn boundary(&mut self, at: usize) -> usize {
-        let mut start = 0;
-        for index in 0..self.parts.len() {
-            if start == at {
-                return index;
-            }
-            let len = self.parts[index].len();
-            if at < start + len {
-                let (before, rest) = self.parts[index].clone().cut(at - start);
-                self.parts.splice(index..=index, [before, rest]);
-                return index + 1;
-            }
-            start += len;
+    /// Replaces ranges of the text as it is now: sorted and disjoint, in one pass.
+    pub(crate) fn replace(&mut self, replacements: impl Iterator<Item = (Range<usize>, Vec<u8>)>) {
+        let mut rest = VecDeque::from(std::mem::take(&mut self.parts));
+        let mut at = 0;
+        for (range, new) in replacements {
+            take(&mut rest, range.start - at, |piece| self.parts.push(piece));
+            take(&mut rest, range.len(), drop);
+            self.parts.push(Piece::New(new));
+            self.places += 1;
+            at = range.end;
         }
-        self.parts.len()
+        self.parts.extend(rest);
     }
 
     /// Ends the edits. `lead` is the number of stored bytes before the text (a UTF-16 BOM).
@@ -117,5 +106,22 @@ impl<'a, M: Fn(&[u8]) -> u64> Pieces<'a, M> {
             }
         }
         Edited { bytes: self.bytes(), splices, places: self.places }
+    }
+}
+
+/// Takes so many bytes off the front, cutting the piece that they end in.
+fn take(rest: &mut VecDeque<Piece>, mut count: usize, mut each: impl FnMut(Piece)) {
+    while count > 0
+        && let Some(piece) = rest.pop_front()
+    {
+        if piece.len() <= count {
+            count -= piece.len();
+            each(piece);
+        } else {
+            let (before, after) = piece.cut(count);
+            each(before);
+            rest.push_front(after);
+            count = 0;
+        }
     }
 }

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use guard_policy::{Code, Refusal};
 
-/// Lines that a message lists at most.
-const LISTED: usize = 20;
+use super::Count;
 
 /// An edit that was not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +12,7 @@ pub(crate) enum Refused {
     /// The old text does not occur.
     NoMatch { edit: Option<usize>, closest: String },
     /// The old text occurs more than once, at these lines.
-    Ambiguous { edit: Option<usize>, lines: Vec<u64>, overlapping: bool },
+    Ambiguous { edit: Option<usize>, lines: Vec<u64>, count: Count, overlapping: bool },
     /// The old text does not occur and the new text does, once.
     AlreadyApplied { edit: Option<usize>, line: u64 },
     /// The text cannot be encoded as the file is.
@@ -27,13 +26,19 @@ impl Refused {
                 let detail = format!("{}{closest}", prefix(*edit));
                 Refusal::new(Code::NoMatch, path, detail.trim_end())
             }
-            Self::Ambiguous { edit, lines, overlapping } => {
+            Self::Ambiguous { edit, lines, count, overlapping } => {
                 let mut detail = format!("{}it stands at line ", prefix(*edit));
-                for (index, line) in lines.iter().take(LISTED).enumerate() {
+                for (index, line) in lines.iter().enumerate() {
                     let _ = write!(detail, "{}{line}", if index == 0 { "" } else { ", " });
                 }
-                if lines.len() > LISTED {
-                    let _ = write!(detail, " and {} more", lines.len() - LISTED);
+                match count {
+                    Count::Exactly(count) if *count > lines.len() => {
+                        let _ = write!(detail, " and {} more", count - lines.len());
+                    }
+                    Count::Exactly(_) => {}
+                    Count::AtLeast(count) => {
+                        let _ = write!(detail, " and more than {} more", count - lines.len());
+                    }
                 }
                 if *overlapping {
                     detail.push_str("; the occurrences overlap, so they cannot all be replaced");

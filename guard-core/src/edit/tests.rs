@@ -3,7 +3,7 @@
 use guard_policy::classify;
 use proptest::prelude::*;
 
-use super::{Edited, Refused, apply};
+use super::{Count, Edited, Refused, apply};
 use crate::Edit;
 
 fn edit(old: &str, new: &str) -> Edit {
@@ -61,8 +61,10 @@ fn replaces_exactly_the_text_and_gives_new_lines_the_files_eol() {
 
 #[test]
 fn refuses_what_is_not_unique_or_not_there() {
-    let ambiguous =
-        |lines: &[u64], overlapping| Refused::Ambiguous { edit: None, lines: lines.to_vec(), overlapping };
+    let ambiguous = |lines: &[u64], overlapping| {
+        let count = Count::Exactly(lines.len());
+        Refused::Ambiguous { edit: None, lines: lines.to_vec(), count, overlapping }
+    };
     let cases: &[(&[u8], Edit, Refused)] = &[
         (b"a\nb\na\n", edit("a", "x"), ambiguous(&[1, 3], false)),
         // Occurrences are counted overlapping.
@@ -82,7 +84,15 @@ fn refuses_what_is_not_unique_or_not_there() {
     }
     // The second edit of two is named, and nothing of the first is kept: there is no result.
     let refused = run(b"a\nb\nb\n", &[edit("a", "A"), edit("b", "B")]).err();
-    assert_eq!(refused, Some(Refused::Ambiguous { edit: Some(2), lines: vec![2, 3], overlapping: false }));
+    assert_eq!(
+        refused,
+        Some(Refused::Ambiguous {
+            edit: Some(2),
+            lines: vec![2, 3],
+            count: Count::Exactly(2),
+            overlapping: false
+        })
+    );
     // A new text that stands twice says nothing about what was applied.
     assert!(matches!(run(b"new\nnew\n", &[edit("old", "new")]), Err(Refused::NoMatch { .. })));
 }
@@ -106,6 +116,27 @@ fn a_refusal_shows_the_closest_lines_and_makes_the_difference_visible() {
         shown.push_str("\n\n");
     }
     insta::assert_snapshot!(shown);
+}
+
+/// Many places, and a text that occurs at every byte, take one pass.
+#[test]
+fn many_occurrences_are_replaced_or_refused_in_one_pass() {
+    let base = "ab\n".repeat(200_000);
+    let edited = run(base.as_bytes(), &[all("b", "c"), all("a", "xx")]).unwrap();
+    assert_eq!((edited.bytes, edited.splices.len()), ("xxc\n".repeat(200_000).into_bytes(), 200_000));
+    let base = "a".repeat(4 << 20);
+    let refused = run(base.as_bytes(), &[edit(&"a".repeat(1_000), "b")]).err().unwrap();
+    assert!(refused.refusal("f").message.contains("and more than 980 more"), "{refused:?}");
+    assert!(matches!(run(base.as_bytes(), &[all(&"a".repeat(1_000), "b")]), Err(Refused::Ambiguous { .. })));
+}
+
+/// A message about a large file of lines that are all alike is made in bounded work.
+#[test]
+fn a_large_file_of_lines_that_are_alike_is_described_in_bounded_work() {
+    let line = |n: usize| format!("{:0>200}{}\n", n * 7919, "abcdefghij".repeat(15));
+    let base: String = (0..20_000).map(line).collect::<Vec<_>>().concat();
+    let old = format!("{}{}", "x".repeat(100), "abcdefghij".repeat(20));
+    assert!(matches!(run(base.as_bytes(), &[edit(&old, "#")]), Err(Refused::NoMatch { .. })));
 }
 
 proptest! {
