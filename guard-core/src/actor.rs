@@ -7,6 +7,7 @@ use guard_policy::{Access, Digest, Rights, Tool, Views};
 use serde_json::Value;
 
 use crate::guard::GuardState;
+use crate::port::Last;
 use crate::request::Request;
 use crate::tool::{self, Reply};
 use crate::{
@@ -85,10 +86,14 @@ impl Actor {
     ///
     /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
     pub async fn forget(&self, path: &str) -> Result<(), Failure> {
-        let paths = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path).await?;
+        let mut request = self.request(Tool::Stat, vec![path.to_owned()]);
+        // Of a link both: itself, and what it leads to, if that is in the workspace.
+        let itself = request.resolve(path, Last::Itself).await?;
+        let followed = request.resolve(path, Last::Follow).await;
         let mut views = self.state.views();
-        for path in &paths {
-            views.forget(path);
+        views.forget(&itself);
+        if let Ok(followed) = followed {
+            views.forget(&followed);
         }
         Ok(())
     }
@@ -103,8 +108,25 @@ impl Actor {
     ///
     /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
     pub async fn vouch(&self, path: &str, digest: Digest) -> Result<(), Failure> {
-        let [_, resolved] = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path).await?;
+        let resolved = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path, Last::Follow).await?;
         self.state.views().vouch(&resolved, digest);
+        Ok(())
+    }
+
+    /// Records that the actor's principal has seen elsewhere that `path` is a link with this text.
+    ///
+    /// # Security
+    ///
+    /// As [`Actor::vouch`]. It licenses the removal of exactly that link.
+    ///
+    /// # Errors
+    ///
+    /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
+    pub async fn vouch_link(&self, path: &str, text: impl Into<String>) -> Result<(), Failure> {
+        let resolved = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path, Last::Itself).await?;
+        let mut views = self.state.views();
+        let now = views.begin();
+        views.record_link(&resolved, now, text.into());
         Ok(())
     }
 

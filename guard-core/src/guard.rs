@@ -154,6 +154,9 @@ impl Guard {
 impl GuardState {
     /// Returns the target's home directory, which the target itself reported.
     pub(crate) fn home(&self) -> Fact<Option<&TargetPath>> {
-        Fact::Known(self.ops.capabilities().home.as_ref())
+        match &self.ops.capabilities().home {
+            Fact::Known(home) => Fact::Known(home.as_ref()),
+            Fact::Unknown => Fact::Unknown,
+        }
     }
 }

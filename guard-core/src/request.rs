@@ -152,12 +152,11 @@ impl Request {
         Ok(site)
     }
 
-    /// Returns the paths whose views a call on `requested` would meet: of the name itself, and of what it leads to.
-    pub(crate) async fn resolve(&mut self, requested: &str) -> Result<[TargetPath; 2], Failure> {
-        let site = self.locate(requested, Last::Follow).await?;
+    /// Returns the path whose view a call on `requested` would meet: of the name itself, or of what it leads to.
+    pub(crate) async fn resolve(&mut self, requested: &str, last: Last) -> Result<TargetPath, Failure> {
+        let site = self.locate(requested, last).await?;
         self.judge(&site, Asked::plain(Act::Stat), Known::NOTHING)?;
-        let resolved = self.stat_one(&site, Depth::State).await?.resolved;
-        Ok([site.expect, resolved])
+        Ok(self.stat_one(&site, Depth::State).await?.resolved)
     }
 
     /// Decides on one path.
@@ -196,19 +195,18 @@ impl Request {
     }
 
     pub(crate) async fn stat_one(&mut self, site: &Site, depth: Depth) -> Result<Found, Failure> {
-        let mut found = self.stat_all(&[(site, site.last)], depth).await?;
+        let mut found = self.stat_all(&[(site, site.last, depth)]).await?;
         found.pop().unwrap_or_else(|| Err(short_reply())).map_err(|error| op_error(&site.requested, &error))
     }
 
     /// Asks about several paths in one request.
     pub(crate) async fn stat_all(
         &mut self,
-        sites: &[(&Site, Last)],
-        depth: Depth,
+        sites: &[(&Site, Last, Depth)],
     ) -> Result<Vec<Result<Found, OpError>>, Failure> {
-        let asks: Vec<Ask> = sites.iter().map(|(site, last)| site.ask(*last, depth)).collect();
+        let asks: Vec<Ask> = sites.iter().map(|(site, last, depth)| site.ask(*last, *depth)).collect();
         self.trips += 1;
-        let first = sites.first().map_or("", |(site, _)| &site.requested);
+        let first = sites.first().map_or("", |(site, ..)| &site.requested);
         let mut found = self.guard().ops.stat(&asks).await.map_err(|error| op_error(first, &error))?;
         // A target that answers for fewer paths than it was asked about has not established anything of the rest.
         found.resize(asks.len(), Err(short_reply()));

@@ -227,6 +227,66 @@ async fn what_a_host_cut_out_of_the_conversation_is_forgotten() {
 }
 
 #[tokio::test]
+async fn forgetting_also_forgets_a_read_that_is_under_way_and_what_a_link_leads_to() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/a.txt", b"one\n").unwrap();
+    bench.world.mkdir("/ws/real").unwrap();
+    bench.world.symlink("../a.txt", "/ws/real/link").unwrap();
+    bench.world.symlink("real", "/ws/dir").unwrap();
+    let actor = std::sync::Arc::new(bench.actor());
+    let mut gate = bench.barrier().hold(guard_testkit::wrap::Method::Read, guard_testkit::wrap::When::After);
+    let slow = tokio::spawn({
+        let actor = std::sync::Arc::clone(&actor);
+        async move { actor.read_file(ReadFile::new("a.txt")).await }
+    });
+    gate.reached().await;
+    actor.forget("a.txt").await.unwrap();
+    gate.open();
+    slow.await.unwrap().unwrap();
+    assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "x\n")).await), Code::NotRead);
+    actor.stat(StatPaths::new("dir/link")).await.unwrap();
+    actor.forget("dir/link").await.unwrap();
+    assert_eq!(actor.views().iter().count(), 0);
+}
+
+#[tokio::test]
+async fn a_link_below_a_linked_directory_is_deleted_after_stat_or_when_vouched_for() {
+    for spelling in ["dir/link", "real/link"] {
+        let bench = Bench::new().await;
+        bench.world.mkdir("/ws/real").unwrap();
+        bench.world.symlink("nowhere", "/ws/real/link").unwrap();
+        bench.world.symlink("real", "/ws/dir").unwrap();
+        let actor = bench.actor();
+        assert_eq!(code(actor.delete_file(DeleteFile::new(spelling)).await), Code::NotRead);
+        actor.stat(StatPaths::new("dir/link")).await.unwrap();
+        done(actor.delete_file(DeleteFile::new(spelling)).await);
+        bench.world.symlink("elsewhere", "/ws/real/link").unwrap();
+        let other = bench.guard.actor("other");
+        other.vouch_link(spelling, "nowhere").await.unwrap();
+        assert_eq!(code(other.delete_file(DeleteFile::new(spelling)).await), Code::Stale);
+        other.vouch_link(spelling, "elsewhere").await.unwrap();
+        done(other.delete_file(DeleteFile::new(spelling)).await);
+    }
+}
+
+#[tokio::test]
+async fn where_the_home_is_not_known_what_is_private_below_one_is_refused_anywhere() {
+    let memory = guard_testkit::memory::Memory::builder().home_unknown().build();
+    let world = memory.world();
+    world.mkdir("/ws/.aws").unwrap();
+    world.create("/ws/.aws/credentials", b"secret\n").unwrap();
+    let guard = guard_core::Guard::builder(std::sync::Arc::new(memory))
+        .root(path("/ws"), guard_core::policy::Access::ReadWrite)
+        .open()
+        .await
+        .unwrap();
+    let actor = guard.actor("main");
+    assert_eq!(code(actor.read_file(ReadFile::new(".aws/credentials")).await), Code::Secret);
+    assert!(actor.write_file(WriteFile::new(".bashrc", "x\n")).await.is_err());
+    assert_eq!(code(actor.read_file(ReadFile::new("~/x")).await), Code::StateUnavailable);
+}
+
+#[tokio::test]
 async fn even_without_views_nothing_newer_is_lost() {
     for policy in [
         Policy { views: Switch::Off, ..Policy::default() },

@@ -296,7 +296,10 @@ impl Views {
     }
 
     /// Forgets what was seen of `path`, as when a host cut the result out of the conversation.
+    ///
+    /// A read that is under way is forgotten with it.
     pub fn forget(&mut self, path: &TargetPath) {
+        self.finish_commit([path]);
         self.seen.remove(path);
     }
 

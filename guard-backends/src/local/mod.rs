@@ -38,7 +38,7 @@ mod temp;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use guard_core::policy::{RootId, TargetPath};
+use guard_core::policy::{Fact, RootId, TargetPath};
 use guard_core::port::{
     Ask, Batch, Capabilities, CommitError, CommitId, Committed, Contents, Fate, FileOps, Found, LeaseSupport,
     Listing, Observer, OpError, Page, Root, RootSpec, Settled, Sink, Step, TargetId, Task, Tier, Want,
@@ -200,7 +200,7 @@ impl Builder {
             _ => LeaseSupport::No,
         };
         let capabilities = Capabilities {
-            home: self.home.map(physical),
+            home: Fact::Known(self.home.map(physical)),
             uid: rustix::process::geteuid().as_raw(),
             tier: self.forced.unwrap_or(Tier::Exchange),
             lease,

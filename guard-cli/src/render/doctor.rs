@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use guard_core::policy::Access;
+use guard_core::policy::{Access, Fact};
 use guard_core::port::{LeaseSupport, Tier};
 
 use super::text::{DIM, Line, NOTE, styled};
@@ -11,7 +11,11 @@ use crate::doctor::{Diagnosis, Leftovers};
 /// Writes the findings, one a line.
 pub(crate) fn diagnosis(out: &mut dyn Write, diagnosis: &Diagnosis) -> io::Result<()> {
     let capabilities = &diagnosis.capabilities;
-    let home = capabilities.home.as_ref().map_or("none", |home| home.as_str());
+    let home = match &capabilities.home {
+        Fact::Known(Some(home)) => home.as_str(),
+        Fact::Known(None) => "none",
+        Fact::Unknown => "not known: what is private below a home is refused wherever one could be",
+    };
     let replace = match capabilities.tier {
         Tier::Exchange => {
             "exchange: what is displaced is judged, and put back if it is not what was expected"

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use guard_policy::{RootId, TargetPath};
+use guard_policy::{Fact, RootId, TargetPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +37,13 @@ impl fmt::Display for TargetId {
 /// What the target's tools can do; what a directory's filesystem can do is learnt at commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Capabilities {
-    /// The user's home directory on the target.
-    pub home: Option<TargetPath>,
+    /// The user's home directory on the target, free of links; `Known(None)` where the user has none.
+    ///
+    /// # Security
+    ///
+    /// A target that was not told is `Unknown`, and what is private below a home is then refused wherever a home could
+    /// be. It is never `None` for want of knowledge.
+    pub home: Fact<Option<TargetPath>>,
     /// The effective user id.
     pub uid: u32,
     /// The strongest tier for replacing a file that the tools allow.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use guard_policy::{
-    Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TextShape, classify,
+    Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TextShape, Ticket, classify,
 };
 
 use crate::actor::ActorState;
@@ -167,6 +167,8 @@ pub(crate) async fn mutate(
     let asks = request.guard().approver.is_some();
     let shows = asks || manner.dry_run;
     let mut lost = 0;
+    // Before any look: what a dry run shows may be older than what this actor writes meanwhile.
+    let began = request.actor.views().begin();
     loop {
         let mut locked = None;
         if !shows {
@@ -181,7 +183,7 @@ pub(crate) async fn mutate(
         let changed = !intents.iter().all(|intent| as_intended(intent, &items[intent.item]));
         let approval = approval(&items);
         if manner.dry_run {
-            note_shown(&request, &items);
+            note_shown(&request, &items, began);
             audit(&request.actor, request.tool, &request.paths, Outcome::Done, None, None);
             return Ok(Done::Planned(request.plan(changed, approval, planned)));
         }
@@ -330,12 +332,11 @@ fn planned(intent: &Intent, items: &[Item]) -> PlannedChange {
 }
 
 /// A dry run has shown which version is there: that counts as having seen it for a deletion.
-fn note_shown(request: &Request, items: &[Item]) {
+fn note_shown(request: &Request, items: &[Item], began: Ticket) {
     if !request.records() {
         return;
     }
     let mut views = request.actor.views();
-    let began = views.begin();
     for item in items {
         if let Some(Look { state: FileState::Regular { len, digest: Some(digest), .. }, .. }) = &item.look {
             let metadata = guard_policy::Delivered {

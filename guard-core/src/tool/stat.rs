@@ -4,7 +4,7 @@ use guard_policy::{Act, Code, Delivered, Fact, FileState, Ranges, Refusal, Targe
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::port::{Found, Last, OpError};
+use crate::port::{Depth, Found, Last, OpError};
 use crate::refuse::op_error;
 use crate::request::{Asked, Known, Request, Site};
 use crate::{Failure, StatPaths};
@@ -48,70 +48,83 @@ pub(crate) async fn stat(mut request: Request, args: StatPaths) -> Result<StatRe
         sites.push(site);
     }
     let began = request.actor.views().begin();
-    // Of each path the name itself, and what it leads to: one request.
-    let asks: Vec<(&Site, Last)> =
-        sites.iter().flat_map(|site| [(site, Last::Itself), (site, Last::Follow)]).collect();
-    let mut found = request.stat_all(&asks, request.digest_depth()).await?.into_iter();
+    // Of each path the name itself, and what it leads to, which is the same unless it is a link: one request.
+    let digest = request.digest_depth();
+    let asks: Vec<(&Site, Last, Depth)> = sites
+        .iter()
+        .flat_map(|site| [(site, Last::Itself, Depth::State), (site, Last::Follow, digest)])
+        .collect();
+    let mut found = request.stat_all(&asks).await?.into_iter();
     let mut paths = Vec::with_capacity(sites.len());
     for site in &sites {
         // `stat_all` gives as many answers as were asked for.
         let (Some(itself), Some(followed)) = (found.next(), found.next()) else { break };
-        paths.push(facts(&request, site, itself, followed)?);
+        paths.push(told(&request, site, itself, followed)?);
     }
     if request.records() {
-        for (site, facts) in sites.iter().zip(&paths) {
-            record(&request, site, facts, began);
+        for told in &paths {
+            record(&request, told, began);
         }
     }
+    let paths = paths.into_iter().map(|told| told.facts).collect();
     Ok(StatResult { paths, round_trips: request.trips })
 }
 
-fn facts(
+/// What is told of one path.
+struct Told {
+    facts: PathFacts,
+    /// Where the link is, if the path is one.
+    link_at: Option<TargetPath>,
+}
+
+fn told(
     request: &Request,
     site: &Site,
     itself: Result<Found, OpError>,
     followed: Result<Found, OpError>,
-) -> Result<PathFacts, Failure> {
-    let itself = itself.map_err(|error| op_error(&site.requested, &error))?;
-    let mut site = site.clone();
-    let at = |found: Found, link| PathFacts {
+) -> Result<Told, Failure> {
+    let refuse = |error: OpError| op_error(&site.requested, &error);
+    let itself = itself.map_err(refuse)?;
+    let facts = |found: Found| PathFacts {
         path: site.requested.clone(),
         resolved: found.resolved,
         state: found.state,
-        link,
+        link: None,
         problem: None,
     };
     let FileState::Link { text } = &itself.state else {
-        let facts = at(itself, None);
-        return judged(request, &mut site, facts);
+        let facts = facts(followed.map_err(refuse)?);
+        judge(request, site, &facts.resolved)?;
+        return Ok(Told { facts, link_at: None });
     };
-    let link = Some(text.clone());
-    match followed {
+    judge(request, site, &itself.resolved)?;
+    let (link, link_at) = (Some(text.clone()), Some(itself.resolved.clone()));
+    let facts = match followed {
         Ok(found) => {
-            let facts = at(found, link);
-            judged(request, &mut site, facts)
+            judge(request, site, &found.resolved)?;
+            PathFacts { link, ..facts(found) }
         }
         // The link itself is in the workspace and can be deleted; what it leads to is not told.
-        Err(error) => {
-            let mut facts = at(itself, link);
-            facts.problem = Some(op_error(&site.requested, &error).refusal);
-            judged(request, &mut site, facts)
-        }
-    }
+        Err(error) => PathFacts { link, problem: Some(refuse(error).refusal), ..facts(itself) },
+    };
+    Ok(Told { facts, link_at })
 }
 
-fn judged(request: &Request, site: &mut Site, facts: PathFacts) -> Result<PathFacts, Failure> {
-    if facts.resolved != site.expect {
-        site.redirect(facts.resolved.clone())?;
-        request.judge(site, Asked::plain(Act::Stat), Known::NOTHING)?;
+/// Judges where a path led, if that is elsewhere than its text.
+fn judge(request: &Request, site: &Site, resolved: &TargetPath) -> Result<(), Failure> {
+    if *resolved != site.expect {
+        let mut site = site.clone();
+        site.redirect(resolved.clone())?;
+        request.judge(&site, Asked::plain(Act::Stat), Known::NOTHING)?;
     }
-    Ok(facts)
+    Ok(())
 }
 
-fn record(request: &Request, site: &Site, facts: &PathFacts, began: guard_policy::Ticket) {
+fn record(request: &Request, told: &Told, began: guard_policy::Ticket) {
     let mut views = request.actor.views();
-    if let Some(text) = &facts.link {
-        views.record_link(&site.expect, began, text.clone());
+    let facts = &told.facts;
+    if let (Some(text), Some(at)) = (&facts.link, &told.link_at) {
+        views.record_link(at, began, text.clone());
     }
     match &facts.state {
         FileState::Regular { len, digest: Some(digest), .. } => {

@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use guard_core::policy::{RootId, TargetPath};
+use guard_core::policy::{Fact, RootId, TargetPath};
 use guard_core::port::{
     Ask, Batch, Capabilities, CommitError, CommitId, Committed, Contents, FileOps, Found, LeaseSupport,
     Listing, Observer, OpError, Page, Root, RootSpec, Settled, Sink, TargetId, Task, Tier, Want,
@@ -94,7 +94,7 @@ impl Memory {
         Builder {
             target: TargetId::new("memory"),
             capabilities: Capabilities {
-                home: TargetPath::new("/home/agent").ok(),
+                home: Fact::Known(TargetPath::new("/home/agent").ok()),
                 uid: 1000,
                 tier: Tier::Exchange,
                 lease: LeaseSupport::Tried,
@@ -154,7 +154,14 @@ impl Builder {
     #[must_use]
     pub fn home(mut self, home: Option<TargetPath>) -> Self {
         self.directories.extend(home.clone());
-        self.capabilities.home = home;
+        self.capabilities.home = Fact::Known(home);
+        self
+    }
+
+    /// Leaves it unknown whether there is a home directory, as a target that was not told does.
+    #[must_use]
+    pub fn home_unknown(mut self) -> Self {
+        self.capabilities.home = Fact::Unknown;
         self
     }
 
