@@ -136,6 +136,49 @@ async fn an_alias_is_judged_by_what_it_leads_to() {
 }
 
 #[tokio::test]
+async fn a_protected_name_that_is_a_link_is_judged_by_its_name_in_every_spelling() {
+    let bench = Bench::with(|builder| builder.root(path("/home/agent"), Access::ReadWrite)).await;
+    for directory in ["gitdir", "gitdir/hooks", "x", "rules", ".cursor"] {
+        bench.world.mkdir(format!("/ws/{directory}")).unwrap();
+    }
+    bench.world.create("/ws/gitdir/config", b"[core]\n").unwrap();
+    bench.world.symlink("gitdir", "/ws/.git").unwrap();
+    bench.world.symlink("../rules", "/ws/.cursor/rules").unwrap();
+    bench.world.mkdir("/home/agent/real").unwrap();
+    bench.world.mkdir("/home/agent/y").unwrap();
+    bench.world.create("/home/agent/real/credentials", b"secret\n").unwrap();
+    bench.world.symlink("real", "/home/agent/.aws").unwrap();
+    let actor = bench.actor();
+    let before = bench.world.snapshot();
+    for spelling in [
+        ".git/hooks/x",
+        "x/../.git/hooks/x",
+        "x/../.git//hooks/x",
+        "x/../.git/./hooks/x",
+        "./x/.././.git/hooks/./x",
+        "/ws/x/../.git//hooks/x",
+        "x/../.GIT/hooks/x",
+        "gitdir/../.git/hooks/x",
+    ] {
+        let refused = actor.write_file(WriteFile::new(spelling, "x\n")).await;
+        assert!(matches!(code(refused), Code::SensitivePath | Code::NotFound), "{spelling}");
+    }
+    for spelling in [
+        "~/.aws/credentials",
+        "~/y/../.aws/credentials",
+        "/home/agent/y/../.aws//credentials",
+        "~/y/.././.aws/credentials",
+    ] {
+        assert_eq!(code(actor.read_file(ReadFile::new(spelling)).await), Code::Secret, "{spelling}");
+    }
+    for spelling in [".cursor/rules/a.mdc", "x/../.cursor//rules/a.mdc"] {
+        let refused = actor.write_file(WriteFile::new(spelling, "x\n")).await;
+        assert_eq!(code(refused), Code::ApprovalRequired, "{spelling}");
+    }
+    assert_eq!(bench.world.snapshot(), before);
+}
+
+#[tokio::test]
 async fn a_path_that_keeps_leading_elsewhere_is_refused() {
     let bench = Bench::new().await;
     for name in ["one", "two", "three"] {

@@ -172,6 +172,26 @@ impl Roots {
             })
     }
 
+    /// Returns the absolute path that a typed path spells if `..` is folded by its text, whatever links are in it.
+    ///
+    /// It is no location: only what is denied may be judged by it.
+    pub(crate) fn folded(&self, requested: &RequestedPath, home: Fact<Option<&TargetPath>>) -> String {
+        let base = match (requested.base(), home) {
+            (Base::FirstRoot, _) => self.entries.first().map(|first| &first.physical),
+            (Base::Home, Fact::Known(home)) => home,
+            (Base::Home, Fact::Unknown) | (Base::Absolute, _) => None,
+        };
+        let mut names: Vec<&str> = base.into_iter().flat_map(TargetPath::components).collect();
+        for step in requested.steps() {
+            if step == ".." {
+                names.pop();
+            } else {
+                names.push(step);
+            }
+        }
+        format!("/{}", self.physical(names).join("/"))
+    }
+
     /// Refuses a path, naming it as it was typed and the first root, and nothing that lies outside.
     pub(crate) fn outside(&self, typed: &str) -> Refusal {
         let detail = match self.entries.first() {

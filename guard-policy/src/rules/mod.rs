@@ -11,14 +11,17 @@ pub(crate) mod sensitive;
 
 use std::borrow::Cow;
 
-use crate::{Base, Call, Facts, fold};
+use crate::{Base, Call, Facts, RequestedPath, fold};
 
-/// The two spellings of a path that the rules judge: as it was typed, and where it leads.
+/// The spellings of a path that the rules judge: as it was typed, and where it leads.
 ///
 /// A link `notes.txt` to `.git/config` is caught by the one, a link `.git/config` to `notes.txt` by the other.
+/// Where the target resolves a `..`, what the text spells without it is judged too: `x/../.git/config` is no way around
+/// a `.git` that is a link.
 pub(crate) struct Spellings<'a> {
     both: [Spelling<'a>; 2],
     distinct: usize,
+    folded: Option<Spelling<'a>>,
 }
 
 impl<'a> Spellings<'a> {
@@ -26,18 +29,25 @@ impl<'a> Spellings<'a> {
         let resolved = Spelling::new(facts.path.as_str(), Base::Absolute);
         let requested = Spelling::new(call.requested, Base::of(call.requested));
         let distinct = if requested.text == resolved.text { 1 } else { 2 };
-        Self { both: [resolved, requested], distinct }
+        let folded = call.requested.split('/').any(|step| step == "..").then(|| {
+            // What is no path was refused before; its text is judged as it is.
+            RequestedPath::parse(call.requested)
+                .map(|parsed| Spelling::of_owned(&facts.roots.folded(&parsed, facts.home)))
+                .ok()
+        });
+        Self { both: [resolved, requested], distinct, folded: folded.flatten() }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Spelling<'a>> {
-        self.both[..self.distinct].iter()
+        self.both[..self.distinct].iter().chain(&self.folded)
     }
 
     /// Returns the final names, one if they are the same.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let [resolved, requested] = &self.both;
         let requested = (requested.name() != resolved.name()).then(|| requested.name());
-        std::iter::once(resolved.name()).chain(requested)
+        let folded = self.folded.as_ref().map(Spelling::name);
+        std::iter::once(resolved.name()).chain(requested).chain(folded)
     }
 }
 
@@ -56,6 +66,12 @@ impl<'a> Spelling<'a> {
         };
         let name_start = memchr::memrchr(b'/', text.as_bytes()).map_or(0, |slash| slash + 1);
         Self { text, base, name_start }
+    }
+
+    fn of_owned(text: &str) -> Spelling<'static> {
+        let text = without_end(&fold::plain(text)).to_owned();
+        let name_start = memchr::memrchr(b'/', text.as_bytes()).map_or(0, |slash| slash + 1);
+        Spelling { text: Cow::Owned(text), base: Base::Absolute, name_start }
     }
 
     /// Returns the final component.
