@@ -142,7 +142,8 @@ impl Actor {
     ///
     /// [`Failure`] where the path cannot be located or the target cannot be asked.
     pub async fn explain(&self, path: &str) -> Result<Explanation, Failure> {
-        tool::explain::explain(self.request(Tool::Stat, vec![path.to_owned()]), path).await
+        let request = self.request(Tool::Stat, vec![path.to_owned()]);
+        request.audited(|request| tool::explain::explain(request, path)).await
     }
 
     /// Reads a file, by lines or by bytes. What is delivered is recorded as seen.

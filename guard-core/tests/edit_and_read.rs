@@ -185,6 +185,50 @@ async fn a_read_says_how_to_go_on() {
 }
 
 #[tokio::test]
+async fn a_missing_final_newline_is_said() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/with", b"one\ntwo\n").unwrap();
+    bench.world.create("/ws/without", b"one\ntwo").unwrap();
+    let actor = bench.actor();
+    let (with, without) = (reads(&actor, "with").await, reads(&actor, "without").await);
+    assert_eq!(with.content, without.content, "the display is the same");
+    assert_eq!((with.final_newline, with.hint), (Some(true), None));
+    assert_eq!(without.final_newline, Some(false));
+    assert_eq!(without.hint.as_deref(), Some("The last line has no line ending."));
+}
+
+/// A large UTF-16 file is paged in one pass: each offset is measured from the last, not from the beginning.
+#[tokio::test]
+async fn a_large_utf16_file_is_read_near_its_end_in_one_pass() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/a.txt", &utf16(&"zwölf\n".repeat(400_000))).unwrap();
+    let page = ReadFile { offset: Some(398_001), ..ReadFile::new("a.txt") };
+    let result = bench.actor().read_file(page).await.unwrap();
+    assert_eq!((result.first_line, result.last_line), (Some(398_001), Some(400_000)));
+}
+
+#[tokio::test]
+async fn an_executable_bit_that_is_not_set_is_said() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/run.sh", b"#!/bin/sh\n").unwrap();
+    let actor = bench.actor();
+    reads(&actor, "run.sh").await;
+    let script = WriteFile { executable: true, ..WriteFile::new("run.sh", "#!/bin/sh\ntrue\n") };
+    let receipt = done(actor.write_file(script).await);
+    assert_eq!(receipt.changes[0].notes.len(), 1);
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_explained_without_reading_it() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/.env", b"KEY=1\n").unwrap();
+    let explanation = bench.actor().explain(".env").await.unwrap();
+    let read = explanation.answers.iter().find(|answer| answer.act == "read").unwrap();
+    assert_eq!(read.refusal.as_ref().unwrap().code, Code::Secret);
+    assert_eq!(bench.ops.take().read, 0);
+}
+
+#[tokio::test]
 async fn a_window_never_cuts_a_character_in_two() {
     let bench = Bench::new().await;
     let text = "aЖ€😀z".repeat(3);

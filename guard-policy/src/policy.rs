@@ -171,26 +171,34 @@ impl Default for Rules {
     }
 }
 
-/// Limits, in bytes unless said otherwise.
+/// Limits, in bytes unless said otherwise; none is zero, with which nothing could ever be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Lines that one read delivers at most.
+    #[serde(deserialize_with = "positive")]
     pub read_lines: u64,
     /// Bytes that one read delivers at most.
+    #[serde(deserialize_with = "positive")]
     pub read_bytes: u64,
     /// Bytes of one line that a read delivers at most.
+    #[serde(deserialize_with = "positive")]
     pub line_bytes: u64,
     /// Largest file that tools take as a whole (reading by lines, editing).
+    #[serde(deserialize_with = "positive")]
     pub file_bytes: u64,
     /// Largest content that a write takes.
+    #[serde(deserialize_with = "positive")]
     pub write_bytes: u64,
     /// Largest patch text.
+    #[serde(deserialize_with = "positive")]
     pub patch_bytes: u64,
     /// Largest file that gets a digest; above it edits and unseen deletes are `too-large`.
+    #[serde(deserialize_with = "positive")]
     pub digest: u64,
     /// Entries that one listing delivers at most.
+    #[serde(deserialize_with = "positive")]
     pub list_entries: u64,
 }
 
@@ -233,4 +241,8 @@ fn protected_names<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
         }
     }
     Ok(entries)
+}
+
+fn positive<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    std::num::NonZeroU64::deserialize(deserializer).map(std::num::NonZeroU64::get)
 }

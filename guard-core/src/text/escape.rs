@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 
 /// Returns the bytes as text; what is not UTF-8 as `\xHH`.
-pub(crate) fn lossless(bytes: &[u8]) -> String {
+///
+/// For people and models to read: a backslash stays as it is, so that a text that is copied from it is found again by
+/// an edit, and a file that has `\xHH` in it looks the same.
+pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());

@@ -45,15 +45,22 @@ pub struct RuleAnswer {
 
 pub(crate) async fn explain(mut request: Request, path: &str) -> Result<Explanation, Failure> {
     let mut site = request.locate(path, Last::Follow).await?;
-    let contents = request.read_whole(&site).await?;
-    if contents.found.resolved != site.expect {
-        site.redirect(contents.found.resolved.clone())?;
+    request.judge(&site, Asked::plain(Act::Stat), Known::NOTHING)?;
+    let depth = request.digest_depth();
+    let found = request.stat_one(&site, depth).await?;
+    if found.resolved != site.expect {
+        site.redirect(found.resolved)?;
     }
-    let state = contents.found.state;
-    let class = match &contents.body {
-        Body::Bytes { bytes, .. } => Fact::Known(classify(bytes).class),
-        Body::NotRegular | Body::TooLarge => Fact::Unknown,
-    };
+    let mut state = found.state;
+    let mut class = Fact::Unknown;
+    // What may not be read is explained by its name and state alone.
+    if state.is_regular() && request.judge(&site, Asked::plain(Act::Read), Known::NOTHING).is_ok() {
+        let contents = request.read_whole(&site).await?;
+        if let Body::Bytes { bytes, .. } = &contents.body {
+            class = Fact::Known(classify(bytes).class);
+        }
+        state = contents.found.state;
+    }
     let known = Known { state: Fact::Known(&state), class };
     let answers = Act::ALL
         .iter()

@@ -1,10 +1,10 @@
 //! `list_dir`.
 
-use guard_policy::{Act, TargetPath};
+use guard_policy::{Act, Code, Refusal, TargetPath};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::port::{Depth, Entry, Last, Page};
+use crate::port::{Depth, Entry, Last, OpError, Page};
 use crate::refuse::op_error;
 use crate::request::{Asked, Known, Request};
 use crate::{Failure, ListDir};
@@ -32,8 +32,14 @@ pub(crate) async fn list_dir(mut request: Request, args: ListDir) -> Result<DirL
     let page = Page { after: args.after, limit: args.limit.unwrap_or(most).clamp(1, most.max(1)) };
     request.trips += 1;
     let ask = site.ask(Last::Follow, Depth::State);
-    let listing =
-        request.guard().ops.list(&ask, &page).await.map_err(|error| op_error(&site.requested, &error))?;
+    let listing = request.guard().ops.list(&ask, &page).await;
+    let listing = listing.map_err(|error| match error {
+        OpError::Unsupported { .. } if page.after.is_some() => {
+            let detail = "after is the `next` of the page before, and this is none";
+            Refusal::new(Code::InvalidArguments, &site.requested, detail).into()
+        }
+        error => op_error(&site.requested, &error),
+    })?;
     if listing.resolved != site.expect {
         site.redirect(listing.resolved.clone())?;
         request.judge(&site, Asked::plain(Act::List), Known::NOTHING)?;

@@ -47,6 +47,9 @@ pub struct ReadResult {
     /// Lines of the whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_lines: Option<u64>,
+    /// Whether the last line of the whole file ends with a line ending, which a display by lines does not show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub final_newline: Option<bool>,
     /// Lines that were cut as too long, each with the read that shows the rest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<CutLine>,
@@ -123,7 +126,7 @@ pub(crate) async fn read_file(mut request: Request, args: ReadFile) -> Result<Re
     let began = request.actor.views().begin();
     let mut contents = request.read_whole(&site).await?;
     if let (Body::TooLarge, Some(window)) = (&contents.body, args.bytes) {
-        let len = window.length.min(request.guard().policy.limits.read_bytes);
+        let len = window.length.min(request.guard().policy.limits.read_bytes.max(1));
         contents = request.read_part(&site, Part::Bytes { offset: window.offset, len }).await?;
     }
     if contents.found.resolved != site.expect {
@@ -158,6 +161,7 @@ fn deliver(
         first_line: None,
         last_line: None,
         total_lines: None,
+        final_newline: None,
         cut: Vec::new(),
         next: None,
         hint: None,
@@ -249,23 +253,23 @@ fn show_lines(
     let limits = &request.guard().policy.limits;
     let window = lines::Window {
         first: args.offset.unwrap_or(1),
-        lines: args.limit.unwrap_or(limits.read_lines).min(limits.read_lines),
+        lines: args.limit.unwrap_or(limits.read_lines).min(limits.read_lines).max(1),
         bytes: limits.read_bytes,
-        line_bytes: limits.line_bytes,
+        line_bytes: limits.line_bytes.max(1),
     };
     let paged = lines::page(text, window);
-    let stored = Stored { text, utf16: decoded.is_some() };
+    let mut stored = Stored::new(text, decoded.is_some());
     let mut content = String::new();
     let mut ranges = Ranges::new();
     if window.first == 1 {
         // A BOM is delivered with line 1: the result says that it is there.
-        ranges.insert(0..stored.lead());
+        ranges.insert(0..stored.offset(0));
     }
     for line in &paged.lines {
         let shown = &text[line.shown.clone()];
         let cut = line.cut.len();
         match args.display {
-            Display::Plain => content.push_str(&escape::lossless(shown)),
+            Display::Plain => content.push_str(&escape::shown(shown)),
             Display::Numbered => {
                 let body = shown.strip_suffix(b"\n").unwrap_or(shown);
                 // Where every line ends with CRLF the result says so once, and no line shows it.
@@ -273,22 +277,24 @@ fn show_lines(
                     if shape.eol == Eol::Crlf { body.strip_suffix(b"\r").unwrap_or(body) } else { body };
                 let body =
                     if line.number == 1 { body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body) } else { body };
-                let _ = write!(content, "{:>6}\t{}", line.number, escape::lossless(body));
+                let _ = write!(content, "{:>6}\t{}", line.number, escape::shown(body));
                 if cut > 0 {
                     let _ = write!(content, "… [{cut} bytes of this line are not shown]");
                 }
                 content.push('\n');
             }
         }
-        ranges.insert(stored.offset(line.shown.start)..stored.offset(line.shown.end));
+        let (start, end) = (stored.offset(line.shown.start), stored.offset(line.shown.end));
+        ranges.insert(start..end);
         result.bytes.extend_from_slice(shown);
         if cut > 0 {
-            let from = stored.offset(line.cut.start);
+            let from = end;
             let length = stored.offset(line.cut.end) - from;
             result.cut.push(CutLine { line: line.number, bytes: ByteWindow { offset: from, length } });
         }
     }
     result.total_lines = Some(paged.total);
+    result.final_newline = (!text.is_empty()).then(|| text.ends_with(b"\n"));
     result.first_line = paged.lines.first().map(|line| line.number);
     result.last_line = paged.lines.last().map(|line| line.number);
     result.content = Some(content);
@@ -311,6 +317,9 @@ fn show_lines(
         }
         _ => {}
     }
+    if result.final_newline == Some(false) && result.last_line == Some(paged.total) {
+        hints.push("The last line has no line ending.".to_owned());
+    }
     if let Some(cut) = result.cut.first() {
         hints.push(format!(
             "Line {} was cut; read bytes {{offset: {}, length: {}}} for its rest.",
@@ -329,7 +338,7 @@ fn show_window(
     window: ByteWindow,
     shape: TextShape,
 ) -> Ranges {
-    let limit = request.guard().policy.limits.read_bytes;
+    let limit = request.guard().policy.limits.read_bytes.max(1);
     let from = (window.offset.max(start) - start).min(bytes.len() as u64) as usize;
     let wanted = window.length.min(limit).min((bytes.len() - from) as u64) as usize;
     let asked = &bytes[from..from + wanted];
@@ -340,7 +349,7 @@ fn show_window(
         let at_end = from + wanted == bytes.len();
         let cut = if at_end { asked.len() } else { whole_characters(asked) };
         let cut = if cut == 0 { asked.len() } else { cut };
-        (cut, escape::lossless(&asked[..cut]))
+        (cut, escape::shown(&asked[..cut]))
     };
     result.content = Some(content);
     result.bytes.extend_from_slice(&asked[..shown]);
@@ -384,19 +393,25 @@ fn utf16_window(bytes: &[u8], from: usize, asked: &[u8]) -> (usize, String) {
     (if shown == 0 || asked.len() < 2 { asked.len() } else { shown }, text)
 }
 
-/// Where the bytes of a shown text are in the file as it is stored.
+/// Where the bytes of a shown text are in the file as it is stored: asked from its beginning to its end.
 struct Stored<'a> {
     text: &'a [u8],
     utf16: bool,
+    /// The last offset that was asked for, and where it is stored.
+    last: (usize, u64),
 }
 
-impl Stored<'_> {
-    /// Bytes before the text.
-    fn lead(&self) -> u64 {
-        if self.utf16 { Bom::LEN_UTF16 } else { 0 }
+impl<'a> Stored<'a> {
+    fn new(text: &'a [u8], utf16: bool) -> Self {
+        Self { text, utf16, last: (0, if utf16 { Bom::LEN_UTF16 } else { 0 }) }
     }
 
-    fn offset(&self, at: usize) -> u64 {
-        if self.utf16 { self.lead() + utf16::encoded_len(&self.text[..at]) } else { at as u64 }
+    /// Returns where an offset is stored that is not before the last one.
+    fn offset(&mut self, at: usize) -> u64 {
+        let (from, stored) = self.last;
+        let between = &self.text[from..at];
+        let stored = stored + if self.utf16 { utf16::encoded_len(between) } else { between.len() as u64 };
+        self.last = (at, stored);
+        stored
     }
 }

@@ -154,8 +154,15 @@ pub(crate) async fn call(actor: &Actor, name: &str, arguments: Value) -> Reply {
 
 /// Takes a tool's arguments; unknown ones are refused, and the message names the allowed ones.
 fn parsed<T: DeserializeOwned>(arguments: Value) -> Result<T, Reply> {
-    serde_json::from_value(arguments).map_err(|error| {
-        Failure::from(Refusal::new(Code::InvalidArguments, "", error.to_string().trim_end_matches('.')))
-            .into()
+    let refuse =
+        |detail: &str| -> Reply { Failure::from(Refusal::new(Code::InvalidArguments, "", detail)).into() };
+    if !arguments.is_object() {
+        return Err(refuse("the arguments are an object, with a member for each"));
+    }
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let (path, inner) = (error.path().to_string(), error.inner().to_string());
+        let inner = inner.trim_end_matches('.');
+        // An unknown or missing argument is named by the error itself, and its path is the object's.
+        if path == "." { refuse(inner) } else { refuse(&format!("`{path}`: {inner}")) }
     })
 }

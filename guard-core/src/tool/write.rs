@@ -71,6 +71,11 @@ pub(crate) async fn write_file(mut request: Request, write: WriteBytes) -> Resul
         intent.given = (!conversions.is_empty()).then_some(given);
         intent.conversions = conversions;
         intent.diff = diff;
+        if write.mode == Mode::Executable && item.precondition() != Precondition::Absent {
+            intent
+                .notes
+                .push("The file was there, and its mode was kept; executable is for a new file.".to_owned());
+        }
         Ok(vec![intent])
     };
     mutate(request, vec![Item::new(site, asked)], manner, plan).await

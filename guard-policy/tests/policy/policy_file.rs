@@ -100,6 +100,8 @@ fn what_is_not_known_or_means_nothing_is_an_error_that_names_it() {
         ("delete_unseen = \"allow\"", "allow"),
         ("disabled_tools = [\"rm\"]", "rm"),
         ("[limits]\nread_lines = -1", "-1"),
+        ("[limits]\nread_lines = 0", "nonzero"),
+        ("[limits]\nread_bytes = 0", "nonzero"),
         ("sensitive = [\"var/lib/guard\"]", "var/lib/guard"),
         ("sensitive = [\"~root/x\"]", "~root/x"),
         ("sensitive = [\"/var/../etc\"]", "/var/../etc"),
