@@ -9,7 +9,8 @@ use guard_core::{ByteWindow, ExpectArg};
 /// One call is one actor that has seen nothing: to replace or delete a file, name the version with `--expect`, as
 /// `guard read` and `guard stat` print it.
 ///
-/// Exit codes: 0 done, 1 refused (nothing changed), 2 usage, 3 unavailable or outcome unknown, 4 a bug in guard.
+/// Exit codes: 0 done, 1 refused (nothing changed), 2 usage, 3 unavailable, outcome unknown, or the output could not be
+/// written (what was asked for was then done), 4 a bug in guard.
 #[derive(Debug, Parser)]
 #[command(name = "guard", version, max_term_width = 100)]
 pub(crate) struct Cli {
@@ -101,7 +102,7 @@ pub(crate) struct Write {
     /// Replace whatever version is there.
     #[arg(long, conflicts_with = "expect")]
     pub(crate) danger_unseen: bool,
-    /// Make a new file executable.
+    /// Make a new file executable; a file that is there keeps its mode.
     #[arg(long)]
     pub(crate) executable: bool,
     /// Write content that looks like a display of a file with line numbers.
@@ -175,8 +176,8 @@ pub(crate) struct MakeDir {
 pub(crate) struct List {
     /// The directory; the first root where it is left out.
     pub(crate) path: Option<String>,
-    /// Go on after this name, as the page before said.
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    /// Go on after the page before, with the cursor that it printed.
+    #[arg(long, value_name = "CURSOR", allow_hyphen_values = true)]
     pub(crate) after: Option<String>,
     /// Number of entries.
     #[arg(long, value_name = "ENTRIES", value_parser = clap::value_parser!(u64).range(1..))]

@@ -17,7 +17,8 @@ pub(crate) enum Exit {
     Refused = 1,
     /// The command line is wrong, or what it names.
     Usage = 2,
-    /// The target cannot be asked, or it is not known whether the call was done.
+    /// The target cannot be asked, it is not known whether the call was done, or it was done and the output could not be
+    /// written.
     Unavailable = 3,
     /// A bug.
     Bug = 4,

@@ -13,7 +13,7 @@ use crate::args::{self, Cli, Command};
 use crate::config::{self, UsageError};
 use crate::doctor;
 use crate::exit::Exit;
-use crate::render::{self, Shown};
+use crate::render::{self, Shown, Versions};
 use crate::target::{self, Opened};
 
 /// A command that was not done.
@@ -54,7 +54,7 @@ pub(crate) fn run(cli: &Cli) -> Exit {
         Ok(shown) => printed(render::shown(&shown, cli.json), Exit::Done),
         Err(Ended::Failure(failure)) => {
             let exit = Exit::from(&failure);
-            printed(render::failure(&failure, takes_expect(&cli.command), cli.json), exit)
+            printed(render::failure(&failure, versions(&cli.command), cli.json), exit)
         }
         Err(Ended::Usage(error)) => printed(render::error(&error.to_string()), Exit::Usage),
         Err(Ended::Unavailable(why)) => printed(render::error(&why), Exit::Unavailable),
@@ -73,9 +73,13 @@ fn printed(written: io::Result<()>, exit: Exit) -> Exit {
     }
 }
 
-/// Tells whether the command can be told which version is there.
-const fn takes_expect(command: &Command) -> bool {
-    matches!(command, Command::Write(_) | Command::Edit(_) | Command::Rm(_) | Command::Mv(_))
+/// Tells which version the command can be told to be there.
+const fn versions(command: &Command) -> Versions {
+    match command {
+        Command::Write(_) => Versions::Replaced,
+        Command::Edit(_) | Command::Rm(_) | Command::Mv(_) => Versions::Named,
+        _ => Versions::No,
+    }
 }
 
 async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
@@ -169,8 +173,8 @@ async fn write(
     let call = WriteFile {
         path: args.path.clone(),
         content: String::new(),
-        // Without a word of the caller's only the view decides: nothing was seen, so nothing may be there.
-        expect: args.expect,
+        // Without a word of the caller's nothing may be there, not even an empty file.
+        expect: args.expect.or((!args.danger_unseen).then_some(ExpectArg::Absent)),
         // Standard input is exact; whoever pipes it in has decided on its line ends.
         eol: Some(EolPolicy::Exact),
         executable: args.executable,

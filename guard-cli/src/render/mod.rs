@@ -53,12 +53,23 @@ pub(crate) fn shown(shown: &Shown, json: bool) -> io::Result<()> {
     }
 }
 
+/// Which version a command can be told to be there, by `--expect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Versions {
+    /// None.
+    No,
+    /// A file's.
+    Named,
+    /// A file's; without it nothing may be there.
+    Replaced,
+}
+
 /// Prints why a command was not done: as an object on standard output, or for a person on standard error.
-pub(crate) fn failure(failure: &Failure, takes_expect: bool, json: bool) -> io::Result<()> {
+pub(crate) fn failure(failure: &Failure, versions: Versions, json: bool) -> io::Result<()> {
     if json {
         return object(&Reply::from(failure.clone()));
     }
-    refusal::failure(&mut anstream::stderr(), failure, takes_expect)
+    refusal::failure(&mut anstream::stderr(), failure, versions)
 }
 
 /// Prints why no call was made.

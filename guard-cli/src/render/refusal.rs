@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
-use guard_core::policy::{Argument, Refusal, RemedyCall, Tool};
+use guard_core::policy::{Argument, Code, Refusal, RemedyCall, Tool};
 use guard_core::{Failure, Outcome};
 
+use super::Versions;
 use super::text::{BAD, DIM, Line, Lines, NOTE, styled};
 
 /// Writes why, and how to go on.
-pub(crate) fn failure(out: &mut dyn Write, failure: &Failure, takes_expect: bool) -> io::Result<()> {
+pub(crate) fn failure(out: &mut dyn Write, failure: &Failure, versions: Versions) -> io::Result<()> {
     let Failure { outcome, refusal } = failure;
     let word = match outcome {
         Outcome::Unknown => "outcome unknown",
@@ -16,22 +17,28 @@ pub(crate) fn failure(out: &mut dyn Write, failure: &Failure, takes_expect: bool
     };
     let head = styled(BAD, format!("{word} [{}]", refusal.code));
     writeln!(out, "{head} {}", Lines(&refusal.message))?;
-    remedy(out, refusal, takes_expect)?;
+    remedy(out, refusal, versions)?;
     for left in &refusal.left {
         writeln!(out, "  {} {}", styled(NOTE, "left:"), Line(left))?;
     }
     Ok(())
 }
 
-fn remedy(out: &mut dyn Write, refusal: &Refusal, takes_expect: bool) -> io::Result<()> {
+fn remedy(out: &mut dyn Write, refusal: &Refusal, versions: Versions) -> io::Result<()> {
     let Some(remedy) = &refusal.remedy else { return Ok(()) };
     writeln!(out, "  {}", Lines(&remedy.sentence))?;
     if let Some(command) = remedy.call.as_ref().and_then(command) {
         writeln!(out, "  {}", styled(DIM, Line(&command)))?;
-        if takes_expect {
+        if versions != Versions::No {
             // What another process has seen is not known to this one.
             writeln!(out, "  Then name the version here: --expect with the digest that it prints.")?;
         }
+    }
+    if versions == Versions::Replaced && refusal.code == Code::Exists {
+        writeln!(
+            out,
+            "  To replace a file, name its version: --expect with the digest that `guard read` prints."
+        )?;
     }
     Ok(())
 }
