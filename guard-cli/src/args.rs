@@ -4,6 +4,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use guard_core::policy::Digest;
 use guard_core::{ByteWindow, ExpectArg};
 
+use crate::roots::Roots;
+
 /// File tools that do not destroy what was not seen, do not act on the wrong machine and do not leave the workspace.
 ///
 /// One call is one actor that has seen nothing: to replace or delete a file, name the version with `--expect`, as
@@ -32,12 +34,8 @@ pub(crate) struct GuardArgs {
     /// Where the files are.
     #[arg(long, value_enum, default_value_t = Target::Local)]
     pub(crate) target: Target,
-    /// A directory to work in; repeatable, the first is the base of relative paths [default: the current directory].
-    #[arg(long, value_name = "DIR")]
-    pub(crate) root: Vec<String>,
-    /// A directory to read in only; repeatable.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) root_ro: Vec<String>,
+    #[command(flatten)]
+    pub(crate) roots: Roots,
     /// The rules, as TOML; no file is read that is not named here.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,

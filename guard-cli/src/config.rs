@@ -13,9 +13,7 @@ pub(crate) struct UsageError(pub(crate) String);
 
 /// Returns the roots to open, in order.
 pub(crate) fn roots(args: &GuardArgs) -> Result<Vec<(TargetPath, Access)>, UsageError> {
-    let typed = args.root.iter().map(|root| (root.as_str(), Access::ReadWrite));
-    let typed: Vec<_> =
-        typed.chain(args.root_ro.iter().map(|root| (root.as_str(), Access::ReadOnly))).collect();
+    let typed: Vec<_> = args.roots.0.iter().map(|(root, access)| (root.as_str(), *access)).collect();
     let typed = if typed.is_empty() { vec![(".", Access::ReadWrite)] } else { typed };
     let here =
         || std::env::current_dir().map_err(|error| UsageError(format!("the working directory: {error}")));

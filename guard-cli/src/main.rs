@@ -7,6 +7,7 @@ mod config;
 mod doctor;
 mod exit;
 mod render;
+mod roots;
 mod run;
 mod target;
 

@@ -394,6 +394,35 @@ fn the_first_root_is_the_base_and_home_is_the_callers() {
 }
 
 #[test]
+fn the_roots_are_in_the_order_of_the_command_line() {
+    let bench = Bench::new();
+    for name in ["a", "b", "c"] {
+        std::fs::create_dir(bench.path(name)).unwrap();
+    }
+    let cases: &[(&[&str], &[(&str, &str)])] = &[
+        (&["--root-ro", "a", "--root", "b"], &[("a", "ro"), ("b", "rw")]),
+        (&["--root", "b", "--root-ro", "a"], &[("b", "rw"), ("a", "ro")]),
+        (&["--root", "c", "--root-ro", "a", "--root=b"], &[("c", "rw"), ("a", "ro"), ("b", "rw")]),
+        (&["--root-ro=a"], &[("a", "ro")]),
+        (&[], &[("", "rw")]),
+    ];
+    for (options, expected) in cases {
+        let found = bench.guard(&[*options, &["--json", "doctor"]].concat()).json();
+        let roots: Vec<_> = expected
+            .iter()
+            .map(|(name, access)| {
+                let path = if name.is_empty() { bench.root() } else { bench.path(name) };
+                serde_json::json!({ "path": path.to_str().unwrap(), "access": access })
+            })
+            .collect();
+        assert_eq!(found["result"]["roots"], serde_json::json!(roots), "{options:?}");
+    }
+    // The first is the base, whatever may be done in it.
+    let run = bench.guard_with(&["--root-ro", "a", "--root", "b", "write", "x"], b"x");
+    assert!(run.code == 1 && run.stderr.contains("[read-only-root]"), "{run:?}");
+}
+
+#[test]
 fn leftovers_of_dead_commits_are_listed_and_left_alone() {
     let bench = Bench::new();
     bench.put(".guard-abcd2345", "staged\n");
