@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use guard_core::policy::{Access, Policy, TargetPath};
+use nix::unistd::{Uid, User};
 
 use crate::args::GuardArgs;
 
@@ -67,14 +68,60 @@ pub(crate) fn policy(file: Option<&str>) -> Result<Policy, UsageError> {
 }
 
 /// Returns the home directory of whoever runs the binary, which on the local target is the target's.
+///
+/// It is what `HOME` names, or, where that names none, the one in the entry of the effective user. `None` is that it is
+/// not known, never that there is none.
 pub(crate) fn home() -> Option<TargetPath> {
-    let home = std::env::var("HOME").ok()?;
-    TargetPath::new(home.trim_end_matches('/')).ok()
+    home_of(std::env::var_os("HOME").map(PathBuf::from), || {
+        let user = User::from_uid(Uid::effective()).ok()??;
+        Some(user.dir)
+    })
+}
+
+fn home_of(variable: Option<PathBuf>, entry: impl FnOnce() -> Option<PathBuf>) -> Option<TargetPath> {
+    variable.and_then(|home| normal(&home)).or_else(|| normal(&entry()?))
+}
+
+/// Spells an absolute path in the one way that paths are compared in: without `//`, `/.` and a slash at the end.
+fn normal(path: &Path) -> Option<TargetPath> {
+    if !path.is_absolute() {
+        return None;
+    }
+    // `..` after a name that is a link is not the parent of that name; only the filesystem knows.
+    let is_up = |component| component == Component::ParentDir;
+    let path = if path.components().any(is_up) { std::fs::canonicalize(path).ok()? } else { path.to_owned() };
+    let text = path.components().collect::<PathBuf>().into_os_string().into_string().ok()?;
+    TargetPath::new(text).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_home_is_what_the_variable_names_else_what_the_entry_names_else_not_known() {
+        let cases: [(Option<&str>, Option<&str>, Option<&str>); 15] = [
+            (Some("/home/u"), Some("/entry"), Some("/home/u")),
+            (Some("/home/u/"), Some("/entry"), Some("/home/u")),
+            (Some("/home//u"), Some("/entry"), Some("/home/u")),
+            (Some("//home/u///"), Some("/entry"), Some("/home/u")),
+            (Some("/home/./u/."), Some("/entry"), Some("/home/u")),
+            (Some("/"), Some("/entry"), Some("/")),
+            (Some("/.."), Some("/entry"), Some("/")),
+            (Some("/no-such-directory/.."), Some("/entry"), Some("/entry")),
+            (Some(""), Some("/entry"), Some("/entry")),
+            (Some("home/u"), Some("/entry"), Some("/entry")),
+            (Some(".."), Some("/entry"), Some("/entry")),
+            (None, Some("/entry//u/"), Some("/entry/u")),
+            (None, Some(""), None),
+            (None, None, None),
+            (Some("~"), None, None),
+        ];
+        for (variable, entry, expected) in cases {
+            let found = home_of(variable.map(PathBuf::from), || entry.map(PathBuf::from));
+            assert_eq!(found.as_ref().map(TargetPath::as_str), expected, "{variable:?} {entry:?}");
+        }
+    }
 
     #[test]
     fn a_root_is_made_absolute_by_its_text() {

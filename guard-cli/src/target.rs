@@ -21,7 +21,12 @@ pub(crate) struct Opened {
 pub(crate) async fn open(args: &GuardArgs, policy: Policy) -> Result<Opened, Ended> {
     let roots = config::roots(args)?;
     let local = match args.target {
-        Target::Local => Local::builder().home(config::home()).build(),
+        // A builder that is told nothing does not know: what is private below a home is then refused wherever one could
+        // be.
+        Target::Local => match config::home() {
+            Some(home) => Local::builder().home(Some(home)).build(),
+            None => Local::builder().build(),
+        },
     };
     let local = local.map_err(|error| Ended::Unavailable(error.to_string()))?;
     let mut builder = Guard::builder(Arc::new(local.clone())).policy(policy);

@@ -4,12 +4,15 @@
 
 mod bench;
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Read as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
 
 use bench::Bench;
+use nix::unistd::{Uid, User};
 
 /// Runs command lines one after the other and writes down what a person sees.
 fn transcript(bench: &Bench, lines: &[(&[&str], &str)]) -> String {
@@ -328,7 +331,6 @@ fn names_are_taken_as_they_are() {
 
 #[test]
 fn a_name_that_is_not_utf8_is_usage_and_is_listed_escaped() {
-    use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
 
     let bench = Bench::new();
@@ -420,6 +422,64 @@ fn the_roots_are_in_the_order_of_the_command_line() {
     // The first is the base, whatever may be done in it.
     let run = bench.guard_with(&["--root-ro", "a", "--root", "b", "write", "x"], b"x");
     assert!(run.code == 1 && run.stderr.contains("[read-only-root]"), "{run:?}");
+}
+
+#[test]
+fn credentials_in_the_home_are_refused_however_home_is_spelled() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path("../home/.aws")).unwrap();
+    bench.put("../home/.aws/credentials", "secret");
+    let home = bench.path("../home").canonicalize().unwrap();
+    let home = home.to_str().unwrap();
+    let dir = home.strip_suffix("/home").unwrap();
+    let spellings = [
+        home.to_owned(),
+        format!("{home}/"),
+        format!("{home}//."),
+        format!("{home}/."),
+        format!("{dir}//home"),
+        format!("{dir}/./home"),
+        format!("/{home}"),
+        format!("{dir}/ws/../home"),
+    ];
+    for spelling in &spellings {
+        for path in [".aws/credentials", "~/.aws/credentials"] {
+            let mut command = bench.command(&["--root", "../home", "read", path]);
+            let output = command.env("HOME", spelling).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.code() == Some(1) && said.contains("[secret]"), "{spelling}: {said}");
+            assert_eq!(output.stdout, b"", "{spelling}");
+        }
+    }
+    // The control: where it is known that the home is another directory, the name is one as any other.
+    std::fs::create_dir(bench.path(".aws")).unwrap();
+    bench.put(".aws/credentials", "of a test");
+    assert_eq!(bench.guard(&["read", ".aws/credentials"]).out(), "of a test");
+}
+
+#[test]
+fn without_a_usable_home_variable_the_home_is_the_users_entry() {
+    let bench = Bench::new();
+    let user = User::from_uid(Uid::effective()).unwrap().expect("who runs the tests has an entry");
+    let home = user.dir.to_str().unwrap();
+    let read =
+        [OsStr::new("--root"), user.dir.as_os_str(), OsStr::new("read"), OsStr::new(".aws/credentials")];
+    for value in [None, Some(""), Some("home"), Some("."), Some("/no-such-directory/../x")] {
+        let set = |mut command: Command| {
+            match value {
+                Some(value) => command.env("HOME", value),
+                None => command.env_remove("HOME"),
+            };
+            command.output().unwrap()
+        };
+        let output = set(bench.command(&read));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains("[secret]"), "{value:?}: {said}");
+        let doctor = set(bench.command(&["doctor"]));
+        let said = String::from_utf8(doctor.stdout).unwrap();
+        let known = std::fs::canonicalize(home).unwrap();
+        assert!(said.contains(&format!("home    {}\n", known.display())), "{value:?}: {said}");
+    }
 }
 
 #[test]
