@@ -145,9 +145,9 @@ pub(crate) struct Edit {
 pub(crate) struct Remove {
     /// The file or link; a link is deleted itself.
     pub(crate) path: String,
-    /// The version to delete, `sha256:HEX`.
-    #[arg(long, value_name = "DIGEST")]
-    pub(crate) expect: Option<Digest>,
+    /// The version to delete: a file's digest `sha256:HEX`, or a link's `link:TEXT`, as `guard stat` prints it.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<SeenArg>,
     /// Delete whatever version is there.
     #[arg(long, conflicts_with = "expect")]
     pub(crate) danger_unseen: bool,
@@ -159,9 +159,9 @@ pub(crate) struct Move {
     pub(crate) from: String,
     /// The new name; nothing may be there.
     pub(crate) to: String,
-    /// The version to move, `sha256:HEX`.
-    #[arg(long, value_name = "DIGEST")]
-    pub(crate) expect: Option<Digest>,
+    /// The version to move: a file's digest `sha256:HEX`, or a link's `link:TEXT`, as `guard stat` prints it.
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) expect: Option<SeenArg>,
 }
 
 #[derive(Debug, Args)]
@@ -206,6 +206,35 @@ pub(crate) struct Doctor {
 pub(crate) struct Completions {
     /// The shell.
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// What the caller has seen at a name.
+#[derive(Debug, Clone)]
+pub(crate) enum SeenArg {
+    /// A file with this content.
+    File(Digest),
+    /// A link with this text.
+    Link(String),
+}
+
+/// What a link's version starts with.
+pub(crate) const LINK: &str = "link:";
+
+impl std::str::FromStr for SeenArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix(LINK) {
+            Some("") => {
+                Err("a link's version is written link:TEXT, and no link has an empty text".to_owned())
+            }
+            Some(text) => Ok(Self::Link(text.to_owned())),
+            None => text
+                .parse()
+                .map(Self::File)
+                .map_err(|error| format!("{error}; a link's is written link:TEXT")),
+        }
+    }
 }
 
 /// Parses `OFFSET:LENGTH`.

@@ -9,7 +9,7 @@ use guard_core::{
     StatPaths, WriteFile,
 };
 
-use crate::args::{self, Cli, Command};
+use crate::args::{self, Cli, Command, SeenArg};
 use crate::config::{self, UsageError};
 use crate::doctor;
 use crate::exit::Exit;
@@ -77,7 +77,8 @@ fn printed(written: io::Result<()>, exit: Exit) -> Exit {
 const fn versions(command: &Command) -> Versions {
     match command {
         Command::Write(_) => Versions::Replaced,
-        Command::Edit(_) | Command::Rm(_) | Command::Mv(_) => Versions::Named,
+        Command::Edit(_) => Versions::Named,
+        Command::Rm(_) | Command::Mv(_) => Versions::OrLink,
         _ => Versions::No,
     }
 }
@@ -111,12 +112,12 @@ async fn call(cli: &Cli, opened: &Opened, actor: &Actor) -> Result<Shown, Ended>
             Shown::Done(actor.edit_file(edit(args, dry_run)).await?)
         }
         Command::Rm(args) => {
-            vouch(actor, &args.path, args.expect).await?;
+            vouch_either(actor, &args.path, args.expect.as_ref()).await?;
             let call = DeleteFile { path: args.path.clone(), dry_run };
             Shown::Done(actor.delete_file(call).await?)
         }
         Command::Mv(args) => {
-            vouch(actor, &args.from, args.expect).await?;
+            vouch_either(actor, &args.from, args.expect.as_ref()).await?;
             let call = MoveFile { from: args.from.clone(), to: args.to.clone(), dry_run };
             Shown::Done(actor.move_file(call).await?)
         }
@@ -142,6 +143,15 @@ async fn call(cli: &Cli, opened: &Opened, actor: &Actor) -> Result<Shown, Ended>
 async fn vouch(actor: &Actor, path: &str, expect: Option<Digest>) -> Result<(), Failure> {
     match expect {
         Some(digest) => actor.vouch(path, digest).await,
+        None => Ok(()),
+    }
+}
+
+/// As [`vouch`], where a link is taken itself.
+async fn vouch_either(actor: &Actor, path: &str, expect: Option<&SeenArg>) -> Result<(), Failure> {
+    match expect {
+        Some(SeenArg::File(digest)) => actor.vouch(path, *digest).await,
+        Some(SeenArg::Link(text)) => actor.vouch_link(path, text).await,
         None => Ok(()),
     }
 }

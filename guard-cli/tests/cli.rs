@@ -41,6 +41,8 @@ const ONE: &str = "sha256:2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68
 fn every_command_tells_a_person_what_it_did() {
     let bench = Bench::new();
     symlink("/etc", bench.path("out")).unwrap();
+    symlink("new notes", bench.path("lnk")).unwrap();
+    symlink("new/deep/run.sh", bench.path("run")).unwrap();
     let lines: &[(&[&str], &str)] = &[
         (&["write", "notes.txt"], "one\n"),
         (&["write", "notes.txt"], "one\n"),
@@ -62,6 +64,10 @@ fn every_command_tells_a_person_what_it_did() {
         (&["rm", "new/notes.txt"], ""),
         (&["rm", "new/notes.txt", "--danger-unseen", "--dry-run"], ""),
         (&["rm", "new/notes.txt", "--danger-unseen"], ""),
+        (&["rm", "lnk"], ""),
+        (&["stat", "lnk", "run"], ""),
+        (&["rm", "lnk", "--expect", "link:old notes"], ""),
+        (&["rm", "lnk", "--expect", "link:new notes"], ""),
         (&["write", "out/passwd"], "x"),
         (&["write", "report.docx"], "x"),
         (&["read", "new"], ""),
@@ -125,6 +131,9 @@ fn every_exit_code_and_nothing_changes_unless_it_is_0() {
         (&["read", "a.txt", "--offset", "0"], 2, "--offset"),
         (&["read", "a.txt", "--bytes", "1"], 2, "OFFSET:LENGTH"),
         (&["rm", "a.txt", "--expect", "absent"], 2, "64 hexadecimal digits"),
+        (&["rm", "a.txt", "--expect", "link:"], 2, "link:TEXT"),
+        (&["mv", "a.txt", "b.txt", "--expect", "link"], 2, "link:TEXT"),
+        (&["write", "a.txt", "--expect", "link:x"], 2, "64 hexadecimal digits"),
         (&["--target", "ssh", "ls"], 2, "--target"),
         (&["--root", "absent", "ls"], 2, "absent"),
         (&["--root", "a.txt", "ls"], 2, "a.txt"),
@@ -245,7 +254,9 @@ fn the_executable_bit_is_for_a_new_file_as_the_help_says() {
 fn a_listing_goes_on_with_the_cursor_that_it_printed() {
     let bench = Bench::new();
     let names = ["a b", "c", "it's", "-z"];
-    names.iter().for_each(|name| bench.put(name, ""));
+    for name in names {
+        bench.put(name, "");
+    }
     let mut listed = Vec::new();
     let mut args = vec!["ls".to_owned(), "--limit".to_owned(), "1".to_owned()];
     loop {
@@ -282,6 +293,77 @@ fn a_version_that_moved_on_is_never_replaced_deleted_or_moved() {
     bench.put("a.txt", "one\n");
     assert_eq!(bench.guard(&["rm", "a.txt", "--expect", ONE]).code, 0);
     assert_eq!(bench.path("a.txt").symlink_metadata().unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+/// What `stat` prints of the link `name`, to be pasted after `--expect`.
+fn link_version(bench: &Bench, name: &str) -> String {
+    let stat = bench.guard(&["stat", "--", name]);
+    let line = stat.out().lines().find(|line| line.contains("link:")).unwrap_or_else(|| panic!("{stat:?}"));
+    line.trim().to_owned()
+}
+
+#[test]
+fn a_link_is_deleted_or_moved_under_the_text_that_stat_prints() {
+    let bench = Bench::new();
+    bench.put("target", "one\n");
+    let texts = [
+        "target",
+        "nowhere",
+        "/etc/passwd",
+        "a b",
+        "it's",
+        "$(id)",
+        "a\nb",
+        "\u{1b}[31m",
+        r"a\b",
+        "\u{202e}x'1",
+    ];
+    for text in texts {
+        for command in ["rm lnk", "mv lnk gone"] {
+            symlink(text, bench.path("lnk")).unwrap();
+            let version = link_version(&bench, "lnk");
+            assert!(!version.contains(char::is_control), "{version:?} steers the terminal");
+            // As a person does: the line goes through a shell.
+            let line = format!("\"$GUARD\" {command} --expect {version}");
+            let pasted = bench.shell(&line);
+            assert_eq!(pasted.code, 0, "{line}: {pasted:?}");
+            assert!(bench.path("lnk").symlink_metadata().is_err(), "{line}");
+            if command.starts_with("mv") {
+                assert_eq!(std::fs::read_link(bench.path("gone")).unwrap().to_str(), Some(text));
+                std::fs::remove_file(bench.path("gone")).unwrap();
+            }
+        }
+    }
+    assert_eq!(bench.get("target"), b"one\n");
+}
+
+#[test]
+fn a_link_that_is_another_than_was_named_stays_and_the_refusal_says_how_to_name_it() {
+    let bench = Bench::new();
+    bench.put("target", "one\n");
+    symlink("target", bench.path("lnk")).unwrap();
+    symlink("nowhere", bench.path("dangling")).unwrap();
+    let before = bench.state();
+    let rows: &[(&[&str], &str)] = &[
+        (&["rm", "lnk"], "[not-read]"),
+        (&["rm", "dangling"], "[not-read]"),
+        // The digest is the target's, and no version of the link.
+        (&["rm", "lnk", "--expect", ONE], "[not-read]"),
+        (&["rm", "lnk", "--expect", "link:other"], "[stale]"),
+        (&["mv", "lnk", "x", "--expect", "link:other"], "[stale]"),
+        (&["rm", "dangling", "--expect", "link:nowher"], "[stale]"),
+        (&["rm", "target", "--expect", "link:target"], "[stale]"),
+        (&["mv", "target", "x", "--expect", "link:target"], "[stale]"),
+        (&["rm", "absent", "--expect", "link:target"], "[not-found]"),
+    ];
+    for (command, code) in rows {
+        let run = bench.guard(command);
+        assert!(run.code == 1 && run.stderr.contains(code), "{command:?}: {run:?}");
+        if *code == "[not-read]" {
+            assert!(run.stderr.contains("`link:TEXT`"), "{command:?}: {run:?}");
+        }
+    }
+    assert_eq!(bench.state(), before);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn one(out: &mut dyn Write, tool: Tool, change: &ChangeReceipt) -> io::Result<()
         writeln!(out, "  {} {given}", styled(DIM, "given "))?;
     }
     if let Some(publish) = done {
-        writeln!(out, "  {} {}", styled(DIM, "by    "), published(change, publish))?;
+        writeln!(out, "  {} {}", styled(DIM, "by    "), published(tool, change, publish))?;
     }
     for made in &change.made {
         writeln!(out, "  made the directory {}", Line(made.as_str()))?;
@@ -79,12 +79,13 @@ fn verb(tool: Tool, precondition: &Precondition) -> &'static str {
     }
 }
 
-fn published(change: &ChangeReceipt, publish: Publish) -> String {
+fn published(tool: Tool, change: &ChangeReceipt, publish: Publish) -> String {
     let tier = match publish.tier {
         Tier::Exchange => match (&change.before, &change.after, &change.moved_to) {
             (Some(_), Some(_), None) => "an atomic exchange, judged by what came out",
-            (_, None, None) if change.made.is_empty() && change.before.is_some() => {
-                "a rename, judged before the file was gone"
+            // A link has no digest before.
+            (_, None, None) if tool == Tool::DeleteFile || change.before.is_some() => {
+                "a rename, judged before it was gone"
             }
             _ => "an atomic no-replace primitive",
         },

@@ -60,6 +60,8 @@ pub(crate) enum Versions {
     No,
     /// A file's.
     Named,
+    /// A file's, or a link's.
+    OrLink,
     /// A file's; without it nothing may be there.
     Replaced,
 }

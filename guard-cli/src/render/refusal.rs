@@ -6,7 +6,7 @@ use guard_core::policy::{Argument, Code, Refusal, RemedyCall, Tool};
 use guard_core::{Failure, Outcome};
 
 use super::Versions;
-use super::text::{BAD, DIM, Line, Lines, NOTE, styled};
+use super::text::{BAD, DIM, Line, Lines, NOTE, forges, styled};
 
 /// Writes why, and how to go on.
 pub(crate) fn failure(out: &mut dyn Write, failure: &Failure, versions: Versions) -> io::Result<()> {
@@ -29,9 +29,14 @@ fn remedy(out: &mut dyn Write, refusal: &Refusal, versions: Versions) -> io::Res
     writeln!(out, "  {}", Lines(&remedy.sentence))?;
     if let Some(command) = remedy.call.as_ref().and_then(command) {
         writeln!(out, "  {}", styled(DIM, Line(&command)))?;
-        if versions != Versions::No {
+        let printed = match versions {
+            Versions::No => None,
+            Versions::Named | Versions::Replaced => Some("the digest"),
+            Versions::OrLink => Some("the digest, or of a link the `link:TEXT`,"),
+        };
+        if let Some(printed) = printed {
             // What another process has seen is not known to this one.
-            writeln!(out, "  Then name the version here: --expect with the digest that it prints.")?;
+            writeln!(out, "  Then name the version here: --expect with {printed} that it prints.")?;
         }
     }
     if versions == Versions::Replaced && refusal.code == Code::Exists {
@@ -75,18 +80,57 @@ fn command(call: &RemedyCall) -> Option<String> {
 }
 
 /// Quotes a word for a POSIX shell, where it has to be.
+///
+/// What cannot be shown is written in dollar-single-quotes (POSIX.1-2024, 2.2.4), so that the word can be pasted.
 pub(super) fn quoted(word: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+=:,@%".contains(char);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
+    } else if word.chars().any(forges) {
+        dollar_quoted(word)
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
+fn dollar_quoted(word: &str) -> String {
+    let mut quoted = "$'".to_owned();
+    for char in word.chars() {
+        match char {
+            '\'' | '\\' => quoted.extend(['\\', char]),
+            _ if forges(char) => {
+                for byte in char.encode_utf8(&mut [0; 4]).bytes() {
+                    // In octal, which ends after three digits; `\x` goes on in some shells.
+                    quoted.push('\\');
+                    quoted.extend([6, 3, 0].map(|bits| char::from(b'0' + (byte >> bits & 7))));
+                }
+            }
+            _ => quoted.push(char),
+        }
+    }
+    quoted + "'"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_it_has_to_be() {
+        let cases = [
+            ("a/b.txt", "a/b.txt"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            (r"a\b", r"'a\b'"),
+            ("a\nb", r"$'a\012b'"),
+            ("\u{1b}1'\\", r"$'\0331\'\\'"),
+            ("\u{202e}x", r"$'\342\200\256x'"),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(quoted(word), expected);
+        }
+    }
 
     #[test]
     fn a_remedy_is_a_command_that_can_be_typed() {

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use guard_core::policy::FileState;
 use guard_core::{PathFacts, StatResult};
 
-use super::text::{DIM, Line, NOTE, count, styled};
+use super::refusal::quoted;
+use super::text::{Line, NOTE, count, styled};
+use crate::args::LINK;
 
 /// Writes what is at each path.
 pub(crate) fn facts(out: &mut dyn Write, result: &StatResult) -> io::Result<()> {
@@ -15,7 +17,8 @@ pub(crate) fn facts(out: &mut dyn Write, result: &StatResult) -> io::Result<()> 
 fn one(out: &mut dyn Write, facts: &PathFacts) -> io::Result<()> {
     writeln!(out, "{}: {}", Line(facts.resolved.as_str()), state(&facts.state))?;
     if let Some(text) = &facts.link {
-        writeln!(out, "  {} {}", styled(DIM, "link to"), Line(text))?;
+        // As `--expect` takes it.
+        writeln!(out, "  {}", Line(&quoted(&format!("{LINK}{text}"))))?;
     }
     if let Some(digest) = facts.state.digest() {
         writeln!(out, "  {digest}")?;

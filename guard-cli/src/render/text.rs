@@ -43,11 +43,16 @@ impl Display for Lines<'_> {
 fn visible(f: &mut fmt::Formatter<'_>, char: char, lines: bool) -> fmt::Result {
     match char {
         '\n' | '\t' if lines => f.write_char(char),
-        // Marks that change the direction of what follows can make one name look like another.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => write!(f, "{}", char.escape_unicode()),
         _ if char.is_control() => write!(f, "{}", char.escape_default()),
+        _ if forges(char) => write!(f, "{}", char.escape_unicode()),
         _ => f.write_char(char),
     }
+}
+
+/// Tells whether a character, written as it is, can change how the output around it looks.
+pub(crate) fn forges(char: char) -> bool {
+    // Marks that change the direction of what follows can make one name look like another.
+    char.is_control() || matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A number with its noun.

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use guard_testkit::tree::Snapshot;
 use tempfile::TempDir;
@@ -63,12 +63,15 @@ impl Bench {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         // A command that does not read its input may be gone already.
         let _ = child.stdin.take().unwrap().write_all(stdin);
-        let output = child.wait_with_output().unwrap();
-        Run {
-            code: output.status.code().unwrap(),
-            stdout: output.stdout,
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Run::of(child.wait_with_output().unwrap())
+    }
+
+    /// Runs a line in a shell, where `$GUARD` is the binary.
+    pub(crate) fn shell(&self, line: &str) -> Run {
+        let mut command = Command::new("bash");
+        command.args(["-c", line]).current_dir(self.root()).env_clear().stdin(Stdio::null());
+        command.env("GUARD", env!("CARGO_BIN_EXE_guard")).env("HOME", self.dir.path().join("home"));
+        Run::of(command.output().unwrap())
     }
 
     /// Looks at the whole workspace: equal where nothing changed.
@@ -87,6 +90,14 @@ impl Bench {
 }
 
 impl Run {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     pub(crate) fn out(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
     }
