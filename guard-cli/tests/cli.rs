@@ -121,6 +121,7 @@ fn every_exit_code_and_nothing_changes_unless_it_is_0() {
         (&["edit", "a.txt", "--old", "", "--new", "x"], 1, "[empty-old]"),
         (&["edit", "a.txt", "--old", "one", "--new", "one"], 1, "[no-change]"),
         (&["ls", "a.txt"], 1, "[not-a-directory]"),
+        (&["ls", "--after", "a.txt"], 1, "[invalid-arguments]"),
         (&["--root-ro", ".", "write", "b.txt"], 1, "[read-only-root]"),
         (&[], 2, "Usage"),
         (&["frobnicate"], 2, "unrecognized subcommand"),
