@@ -333,6 +333,29 @@ async fn what_is_mounted_over_a_root_replaces_it() {
 }
 
 #[tokio::test]
+async fn a_root_whose_path_cannot_be_looked_at_is_not_said_to_be_in_place() {
+    if rerun::unprivileged("a_root_whose_path_cannot_be_looked_at_is_not_said_to_be_in_place") == Body::Done {
+        return;
+    }
+    for resolver in RESOLVERS {
+        let outer = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir_in(outer.path()).unwrap();
+        let ws = Ws::at(dir, Local::builder().resolver(resolver)).await;
+        ws.write("f", "old");
+        chmod(outer.path(), 0o600);
+        let stat = ws.stat("f").await;
+        let put = ws.commit(ws.put("f", content("old"), "new")).await;
+        chmod(outer.path(), 0o700);
+        assert!(matches!(stat, Err(OpError::PermissionDenied { .. })), "{resolver:?}: {stat:?}");
+        let error = put.unwrap_err();
+        assert!(matches!(error.cause, CommitFailure::Op(OpError::PermissionDenied { .. })), "{error:?}");
+        assert_eq!(ws.read("f"), b"old");
+        // Once it can be looked at, it is in place.
+        ws.commit(ws.put("f", content("old"), "new")).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn without_proc_paths_are_resolved_by_names() {
     if rerun::with_mounts("without_proc_paths_are_resolved_by_names") == Body::Done {
         return;

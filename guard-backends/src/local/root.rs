@@ -123,8 +123,11 @@ impl RootDir {
         }
         // What is mounted over it does not change the path of what was opened before.
         match rustix::fs::stat(self.physical.as_str()) {
-            Ok(stat) if Id::from(&stat) != self.identity => Err(replaced()),
-            _ => Ok(()),
+            Ok(stat) if Id::from(&stat) == self.identity => Ok(()),
+            // ENOENT, ENOTDIR, ELOOP: something on the way is another thing since the look above.
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Err(replaced()),
+            // What is mounted over it could hide behind any other error, a permission's too.
+            Err(errno) => Err(errno::at(errno, "looking at", &self.physical)),
         }
     }
 }
