@@ -269,6 +269,41 @@ async fn a_directory_goes_with_the_files_that_the_same_batch_removes() {
 }
 
 #[tokio::test]
+async fn a_removed_directory_whose_name_another_writer_has_is_not_said_to_be_restored() {
+    let rivals: [(&str, fn(&Path)); 3] = [
+        ("file", |path| fs::write(path, "theirs").unwrap()),
+        ("link", |path| std::os::unix::fs::symlink("nothing", path).unwrap()),
+        ("directory", |path| fs::create_dir(path).unwrap()),
+    ];
+    for (rival, act) in rivals {
+        let ws = Ws::once(Local::builder(), "published", move |dir| {
+            act(&dir.join("d"));
+            rename_over(&dir.join("last"), "theirs");
+        })
+        .await;
+        ws.mkdir("d");
+        ws.write("last", "last");
+        let changes = vec![
+            ws.change("d", Precondition::Absent, Effect::RemoveDir),
+            ws.put("last", content("last"), "changed"),
+        ];
+        let error = ws.batch(batch(changes)).await.unwrap_err();
+        assert_eq!(error.at, Some(1), "{rival}");
+        match &error.fates[0] {
+            // A directory is a directory.
+            Fate::Restored => assert_eq!(rival, "directory"),
+            Fate::Left { what } => {
+                assert_ne!(rival, "directory");
+                assert!(what.starts_with(ws.target("d").as_str()), "{what}");
+            }
+            other => panic!("{rival}: {other:?}"),
+        }
+        let there = fs::symlink_metadata(ws.path("d")).unwrap().file_type();
+        assert_eq!((there.is_file(), there.is_symlink()), (rival == "file", rival == "link"));
+    }
+}
+
+#[tokio::test]
 async fn a_directory_is_made_where_nothing_is() {
     for resolver in RESOLVERS {
         let ws = Ws::of(resolver).await;

@@ -8,7 +8,7 @@ use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use super::plan::Site;
-use super::{Cx, Done, End, Failed, Published, Work, beside, fail, left, metadata};
+use super::{Cx, Done, End, Failed, Published, Work, beside, fail, left, look, metadata};
 use crate::local::sys::{self, Meta};
 use crate::local::temp::Role;
 
@@ -87,15 +87,25 @@ impl Done for Removed {
     fn undo(self: Box<Self>, cx: &Cx<'_>) -> Fate {
         let Self { site, fd, meta } = *self;
         let name = site.name.as_bytes();
-        let made = sys::mkdir(&site.dir, name).and_then(|()| sys::open_directory(&site.dir, name));
+        let made = sys::mkdir(&site.dir, name);
         cx.step(Step::PutBack(&site.path));
-        match made {
-            Ok(new) => {
+        match made.map(|()| sys::open_directory(&site.dir, name)) {
+            Ok(Ok(new)) => {
                 metadata::restore(&fd, &meta, &new);
                 Fate::Restored
             }
-            // Another process made something there: it has the last word.
-            Err(Errno::EXIST) => Fate::Restored,
+            Ok(Err(errno)) => left(
+                &site,
+                &site.name,
+                &format!("the directory was made again, without its attributes: {errno}"),
+            ),
+            // Another process made one there: it has the last word, and a directory is a directory.
+            Err(Errno::EXIST) if look::found(&site) == FileState::Directory => Fate::Restored,
+            Err(Errno::EXIST) => left(
+                &site,
+                &site.name,
+                "another writer's content is there; the directory could not be made again",
+            ),
             Err(errno) => left(&site, &site.name, &format!("the directory could not be made again: {errno}")),
         }
     }
