@@ -18,7 +18,8 @@ pub(super) struct MadeDir {
     pub(super) parent_path: TargetPath,
     name: String,
     path: TargetPath,
-    id: Id,
+    /// None where it could not be looked at.
+    id: Option<Id>,
     /// The change that it was made for.
     pub(super) by: usize,
 }
@@ -43,10 +44,11 @@ pub(super) fn make(cx: &Cx<'_>, work: &mut Work<'_>, made: &mut Vec<MadeDir>) ->
 }
 
 fn make_one(site: &Site, by: usize, made: &mut Vec<MadeDir>) -> Result<(), CommitFailure> {
+    let directory = MadeDir::at(site, &site.name, by)?;
     match sys::mkdir(&site.dir, site.name.as_bytes()) {
         Ok(()) => {
-            let (_, directory) = hold(&site.dir, &site.dir_path, &site.name, by)?;
-            made.push(directory);
+            made.push(directory.made());
+            hold(&site.dir, &site.path, &site.name)?;
             Ok(())
         }
         Err(Errno::EXIST) => Err(CommitFailure::Precondition {
@@ -61,40 +63,28 @@ fn make_one(site: &Site, by: usize, made: &mut Vec<MadeDir>) -> Result<(), Commi
 /// Goes down to the directory that holds the name.
 fn enter(site: &mut Site, by: usize, made: &mut Vec<MadeDir>) -> Result<(), CommitFailure> {
     for name in std::mem::take(&mut site.missing) {
-        let is_ours = match sys::mkdir(&site.dir, name.as_bytes()) {
-            Ok(()) => true,
+        let directory = MadeDir::at(site, &name, by)?;
+        let path = directory.path.clone();
+        match sys::mkdir(&site.dir, name.as_bytes()) {
+            // Whatever fails from here on, it is known that it was made.
+            Ok(()) => made.push(directory.made()),
             // Another change of this batch made it, or another process did since: a directory is a directory.
-            Err(Errno::EXIST) => false,
-            Err(errno) => {
-                return Err(errno::at(errno, "making", root::child(&site.dir_path, &name)?).into());
-            }
-        };
-        let (fd, directory) = hold(&site.dir, &site.dir_path, &name, by)?;
-        site.dir_path = directory.path.clone();
-        site.dir = fd;
-        if is_ours {
-            made.push(directory);
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno::at(errno, "making", &path).into()),
         }
+        site.dir = Arc::new(hold(&site.dir, &path, &name)?);
+        site.dir_path = path;
     }
     Ok(())
 }
 
-fn hold(
-    parent: &Arc<OwnedFd>,
-    parent_path: &TargetPath,
-    name: &str,
-    by: usize,
-) -> Result<(Arc<OwnedFd>, MadeDir), CommitFailure> {
-    let path = root::child(parent_path, name)?;
-    let fd = sys::hold(parent, name.as_bytes()).map_err(|errno| match errno {
+fn hold(parent: &OwnedFd, path: &TargetPath, name: &str) -> Result<OwnedFd, OpError> {
+    sys::hold(parent, name.as_bytes()).map_err(|errno| match errno {
         // A link came to be there, or the directory is gone again: what was resolved is no more.
         Errno::NOTDIR | Errno::LOOP if is_link(parent, name) => OpError::UnstablePath,
         Errno::NOENT => OpError::UnstablePath,
-        errno => errno::at(errno, "opening", &path),
-    })?;
-    let id = sys::meta(&fd).map_err(|errno| errno::at(errno, "looking at", &path))?.id;
-    let (parent, parent_path) = (Arc::clone(parent), parent_path.clone());
-    Ok((Arc::new(fd), MadeDir { parent, parent_path, name: name.to_owned(), path, id, by }))
+        errno => errno::at(errno, "opening", path),
+    })
 }
 
 fn is_link(parent: &OwnedFd, name: &str) -> bool {
@@ -102,11 +92,27 @@ fn is_link(parent: &OwnedFd, name: &str) -> bool {
 }
 
 impl MadeDir {
+    /// Describes a directory that is about to be made.
+    fn at(site: &Site, name: &str, by: usize) -> Result<Self, OpError> {
+        let path = root::child(&site.dir_path, name)?;
+        let (parent, parent_path) = (Arc::clone(&site.dir), site.dir_path.clone());
+        Ok(Self { parent, parent_path, name: name.to_owned(), path, id: None, by })
+    }
+
+    /// Takes it as made, right after it was.
+    fn made(self) -> Self {
+        let id = sys::lstat(&self.parent, self.name.as_bytes()).ok().flatten().map(|meta| meta.id);
+        Self { id, ..self }
+    }
+
     /// Removes the directory again, if it is this one and nothing came to be in it.
     pub(super) fn remove(self) -> Fate {
         let left = |why: &str| Fate::Left { what: format!("{}: {why}", self.path) };
         match sys::lstat(&self.parent, self.name.as_bytes()) {
-            Ok(Some(meta)) if meta.id == self.id => {}
+            Ok(Some(meta)) if Some(meta.id) == self.id => {}
+            Ok(Some(_)) if self.id.is_none() => {
+                return left("a directory that was made stays: it could not be looked at");
+            }
             // Whoever removed or replaced it has the last word.
             Ok(_) => return Fate::Restored,
             Err(errno) => return left(&format!("a directory that was made stays: {errno}")),
