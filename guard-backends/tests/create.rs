@@ -12,14 +12,16 @@ mod common;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use common::{RESOLVERS, Ws, assert_bytes, batch, mismatch, mkfifo};
 use guard_backends::local::{Builder, Local, Resolver};
 use guard_core::policy::{Digest, FileState, OtherKind, Precondition};
 use guard_core::port::{
-    CommitFailure, Content, Effect, Fate, FileOps as _, Mode, OpError, Parents, Source, Tier,
+    CommitError, CommitFailure, Content, Effect, Fate, FileOps as _, Mode, OpError, Parents, Source, Tier,
 };
+use guard_testkit::skip::{self, Need};
 
 /// Every way of creating a file: what is forced, what the receipt has to say.
 fn ways() -> Vec<(&'static str, fn() -> Builder, Tier)> {
@@ -101,6 +103,74 @@ async fn a_file_that_is_created_at_any_step_wins() {
         ws.commit(ws.put("f", Precondition::Absent, "mine")).await.unwrap();
         assert_eq!(ws.read("f"), b"mine");
     }
+}
+
+/// Makes a staged content's name another writer's: what is there cannot be removed as ours.
+fn take_temp(dir: &Path) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with(".guard-") {
+            let rival = dir.join("rival");
+            fs::write(&rival, "junk").unwrap();
+            fs::rename(rival, path).unwrap();
+        }
+    }
+}
+
+#[track_caller]
+fn assert_temp_named(ws: &Ws, error: &CommitError) {
+    let [temp] = &ws.temps()[..] else { panic!("{:?}", ws.tree()) };
+    let [Fate::Left { what }] = &error.fates[..] else { panic!("{error:?}") };
+    assert!(what.starts_with(ws.target(temp).as_str()), "{what}");
+}
+
+#[tokio::test]
+async fn a_staged_content_that_cannot_be_removed_is_named_whatever_failed() {
+    for (way, builder, _) in ways() {
+        if way == "unnamed" {
+            continue;
+        }
+        let ws = Ws::once(builder(), "checked", |dir| {
+            fs::write(dir.join("f"), "theirs").unwrap();
+            take_temp(dir);
+        })
+        .await;
+        let error = ws.commit(ws.put("f", Precondition::Absent, "mine")).await.unwrap_err();
+        assert_bytes(&mismatch(&error), "theirs");
+        assert_temp_named(&ws, &error);
+
+        let ws = Ws::once(builder(), "staging", take_temp).await;
+        let source: Arc<dyn Source> = Arc::new(Bad(b"hel", true));
+        let content = Content::from_source(5, Digest::of(b"hello"), source);
+        let effect = Effect::Put { content, mode: Mode::Keep, parents: Parents::Make };
+        let error = ws.commit(ws.change("f", Precondition::Absent, effect)).await.unwrap_err();
+        assert!(matches!(error.cause, CommitFailure::Op(OpError::Io { .. })), "{way}: {error:?}");
+        assert_temp_named(&ws, &error);
+    }
+}
+
+/// In an append-only directory (ioctl_iflags(2)) names can be made and not removed.
+#[tokio::test]
+async fn a_second_name_of_a_new_file_that_cannot_be_removed_is_named() {
+    const NAME: &str = "a_second_name_of_a_new_file_that_cannot_be_removed_is_named";
+    if skip::unless(Need::Root, NAME) {
+        return;
+    }
+    let ws = Ws::with(Local::builder().danger_force_tier(Tier::Window)).await;
+    let chattr = |flag: &str| common::run("chattr", &[flag.as_ref(), ws.dir.path().as_os_str()]);
+    if chattr("+a").is_err() {
+        return skip::unmet(Need::Attributes, NAME);
+    }
+    let done = ws.commit(ws.put("f", Precondition::Absent, "mine")).await;
+    let refused = ws.commit(ws.put("f", Precondition::Absent, "other")).await;
+    chattr("-a").unwrap();
+    let done = done.unwrap();
+    let [temp] = &ws.temps()[..] else { panic!("{:?}", ws.tree()) };
+    assert_eq!((ws.read("f"), ws.read(temp)), (b"mine".to_vec(), b"mine".to_vec()));
+    let [left] = &done.left[..] else { panic!("{done:?}") };
+    assert!(left.starts_with(ws.target(temp).as_str()), "{left}");
+    // What is found before any effect leaves nothing.
+    assert_eq!(refused.unwrap_err().fates, [Fate::Untouched]);
 }
 
 #[tokio::test]

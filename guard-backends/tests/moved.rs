@@ -3,6 +3,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
+    clippy::print_stdout,
     clippy::type_complexity,
     reason = "a test is the other writer"
 )]
@@ -12,11 +13,13 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{RESOLVERS, Ws, assert_bytes, batch, content, mismatch, open, place, rename_over};
 use guard_backends::local::{Builder, Local};
-use guard_core::policy::{FileState, Precondition};
-use guard_core::port::{CommitFailure, Effect, Fate, Last, OpError, Parents, Tier};
+use guard_core::policy::{FileState, Precondition, TargetPath};
+use guard_core::port::{CommitError, CommitFailure, Effect, Fate, Last, OpError, Parents, Tier};
 use guard_testkit::skip::{self, Need};
 
 fn rename() -> Builder {
@@ -98,13 +101,19 @@ async fn what_is_at_the_destination_is_refused_before_any_effect() {
     }
 }
 
+const ALL: [(&str, fn() -> Builder); 3] = [WAYS[0], WAYS[1], ("copy", by_copy)];
+
 #[tokio::test]
 async fn a_destination_that_is_created_at_any_step_wins() {
-    for (way, builder) in [WAYS[0], WAYS[1], ("copy", by_copy)] {
-        for step in ["resolved", "first-look", "checked"] {
+    for (way, builder) in ALL {
+        for (step, precondition) in ["resolved", "first-look", "checked"]
+            .into_iter()
+            .flat_map(|step| [(step, content("seen")), (step, Precondition::Exists)])
+        {
             let ws = Ws::once(builder(), step, |dir| fs::write(dir.join("g"), "theirs").unwrap()).await;
             ws.write("f", "seen");
-            let error = ws.commit(ws.move_to("f", content("seen"), "g")).await.unwrap_err();
+            let error = ws.commit(ws.move_to("f", precondition, "g")).await.unwrap_err();
+            assert_at_destination(&error, &ws.target("g"));
             assert_bytes(&mismatch(&error), "theirs");
             assert_eq!((ws.read("f"), ws.read("g")), (b"seen".to_vec(), b"theirs".to_vec()), "{way} {step}");
             assert_eq!(ws.tree().len(), 2, "{way} {step}: {:?}", ws.tree());
@@ -119,26 +128,162 @@ async fn a_destination_that_is_created_at_any_step_wins() {
     }
 }
 
+#[track_caller]
+fn assert_at_destination(error: &CommitError, to: &TargetPath) {
+    let CommitFailure::Precondition { resolved, destination: true, .. } = &error.cause else {
+        panic!("{error:?}")
+    };
+    assert_eq!(resolved, to);
+}
+
+/// How another writer comes to have the destination.
+const RIVALS: [(&str, fn(&Path)); 3] = [
+    ("renames over", |path| rename_over(path, "theirs")),
+    ("puts a link", |path| {
+        fs::remove_file(path).unwrap();
+        std::os::unix::fs::symlink("theirs", path).unwrap();
+    }),
+    ("makes a directory", |path| {
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+    }),
+];
+
+#[tokio::test]
+async fn what_replaces_a_moved_file_at_its_destination_stays_and_is_not_taken_for_it() {
+    for resolver in RESOLVERS {
+        for (way, builder) in ALL {
+            for (rival, act) in RIVALS {
+                for precondition in [content("seen"), Precondition::Exists] {
+                    let what = format!("{resolver:?} {way} {rival} {precondition:?}");
+                    let builder = builder().resolver(resolver);
+                    let ws = Ws::once(builder, "exposed", move |dir| act(&dir.join("g"))).await;
+                    ws.write("f", "seen");
+                    let error = ws.commit(ws.move_to("f", precondition, "g")).await.unwrap_err();
+                    assert_at_destination(&error, &ws.target("g"));
+                    let [Fate::Left { what: left }] = &error.fates[..] else { panic!("{what}: {error:?}") };
+                    assert!(left.starts_with(ws.target("g").as_str()), "{what}: {left}");
+                    let there = fs::symlink_metadata(ws.path("g")).unwrap();
+                    match rival {
+                        "renames over" => assert_eq!(ws.read("g"), b"theirs", "{what}"),
+                        "puts a link" => assert!(there.is_symlink(), "{what}"),
+                        _ => assert!(there.is_dir(), "{what}"),
+                    }
+                    if way == "rename" {
+                        // There was one file, and its last writer replaced it: that is said.
+                        assert!(left.contains("replaced what was moved there"), "{what}: {left}");
+                        assert_eq!(ws.tree().len(), 1, "{what}: {:?}", ws.tree());
+                    } else {
+                        assert_eq!((ws.read("f"), ws.tree().len()), (b"seen".to_vec(), 2), "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_moved_file_that_is_gone_from_its_destination_is_not_said_to_be_there() {
+    for (way, builder) in ALL {
+        for precondition in [content("seen"), Precondition::Exists] {
+            let ws = Ws::once(builder(), "exposed", |dir| fs::remove_file(dir.join("g")).unwrap()).await;
+            ws.write("f", "seen");
+            let error = ws.commit(ws.move_to("f", precondition, "g")).await.unwrap_err();
+            assert_eq!(mismatch(&error), FileState::Absent, "{way}");
+            if way == "rename" {
+                let [Fate::Left { what }] = &error.fates[..] else { panic!("{error:?}") };
+                assert!(what.contains("is not there any more"), "{what}");
+                assert!(ws.tree().is_empty());
+            } else {
+                assert_eq!((error.fates, ws.read("f")), (vec![Fate::Restored], b"seen".to_vec()), "{way}");
+                assert_eq!(ws.tree().len(), 1, "{way}: {:?}", ws.tree());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_source_is_put_back_where_the_destination_was_replaced_while_it_was_taken_away() {
+    for (way, builder) in [ALL[1], ALL[2]] {
+        for precondition in [content("seen"), Precondition::Exists] {
+            let exposed = AtomicUsize::new(0);
+            let ws = Ws::watched(builder(), move |step, dir| {
+                if step == "exposed" && exposed.fetch_add(1, Ordering::Relaxed) == 1 {
+                    rename_over(&dir.join("g"), "theirs");
+                }
+            })
+            .await;
+            ws.write("f", "seen");
+            let error = ws.commit(ws.move_to("f", precondition, "g")).await.unwrap_err();
+            assert_at_destination(&error, &ws.target("g"));
+            assert_eq!((ws.read("f"), ws.read("g")), (b"seen".to_vec(), b"theirs".to_vec()), "{way}");
+            assert_eq!(ws.tree().len(), 2, "{way}: {:?}", ws.tree());
+            assert!(matches!(&error.fates[..], [Fate::Left { .. }]), "{way}: {error:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_replaces_a_copied_link_is_not_taken_for_it() {
+    let ws = Ws::once(by_copy(), "exposed", |dir| {
+        fs::remove_file(dir.join("g")).unwrap();
+        std::os::unix::fs::symlink("theirs", dir.join("g")).unwrap();
+    })
+    .await;
+    ws.link("seen", "f");
+    let mut change = ws.move_to("f", Precondition::Link { text: "seen".to_owned() }, "g");
+    change.place.last = Last::Itself;
+    let error = ws.commit(change).await.unwrap_err();
+    assert_at_destination(&error, &ws.target("g"));
+    assert_eq!(fs::read_link(ws.path("f")).unwrap(), Path::new("seen"));
+    assert_eq!(fs::read_link(ws.path("g")).unwrap(), Path::new("theirs"));
+    assert!(matches!(&error.fates[..], [Fate::Left { .. }]), "{error:?}");
+}
+
 #[tokio::test]
 async fn a_source_that_changes_at_any_step_stays_as_its_writer_left_it() {
-    for (way, builder) in [WAYS[0], WAYS[1], ("copy", by_copy)] {
-        for step in ["resolved", "first-look", "checked"] {
+    for (way, builder) in ALL {
+        for (step, precondition) in ["resolved", "first-look", "checked", "exposed"]
+            .into_iter()
+            .flat_map(|step| [(step, content("seen")), (step, Precondition::Exists)])
+        {
+            let what = format!("{way} {step} {precondition:?}");
+            let exists = precondition == Precondition::Exists;
+            if exists && matches!(step, "resolved" | "first-look") {
+                // What comes before the last look is what exists.
+                continue;
+            }
             let ws = Ws::once(builder(), step, |dir| rename_over(&dir.join("f"), "theirs")).await;
             ws.write("f", "seen");
-            let error = ws.commit(ws.move_to("f", content("seen"), "a/g")).await.unwrap_err();
-            assert_bytes(&mismatch(&error), "theirs");
-            assert_eq!(
-                (ws.read("f"), ws.tree().len()),
-                (b"theirs".to_vec(), 1),
-                "{way} {step}: {:?}",
-                ws.tree()
-            );
-
+            let done = ws.commit(ws.move_to("f", precondition.clone(), "a/g")).await;
+            if way == "rename" && step == "exposed" {
+                // It was moved already: this is a new file.
+                assert_eq!((ws.read("f"), ws.read("a/g")), (b"theirs".to_vec(), b"seen".to_vec()), "{what}");
+                assert_bytes(&done.unwrap().after, "seen");
+                continue;
+            }
+            assert_bytes(&mismatch(&done.expect_err(&what)), "theirs");
+            assert_eq!((ws.read("f"), ws.tree().len()), (b"theirs".to_vec(), 1), "{what}: {:?}", ws.tree());
+            if step == "exposed" {
+                continue;
+            }
             let ws = Ws::once(builder(), step, |dir| fs::remove_file(dir.join("f")).unwrap()).await;
             ws.write("f", "seen");
-            let error = ws.commit(ws.move_to("f", content("seen"), "a/g")).await.unwrap_err();
-            assert_eq!((mismatch(&error), ws.tree().len()), (FileState::Absent, 0), "{way} {step}");
+            let error = ws.commit(ws.move_to("f", precondition, "a/g")).await.unwrap_err();
+            assert_eq!((mismatch(&error), ws.tree().len()), (FileState::Absent, 0), "{what}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_moved_file_that_is_written_to_in_place_goes_back_with_what_was_written() {
+    for (way, builder) in WAYS {
+        let ws = Ws::once(builder(), "exposed", |dir| fs::write(dir.join("g"), "theirs").unwrap()).await;
+        ws.write("f", "seen");
+        let error = ws.commit(ws.move_to("f", content("seen"), "g")).await.unwrap_err();
+        assert_bytes(&mismatch(&error), "theirs");
+        assert_eq!(error.fates, [Fate::Restored], "{way}");
+        assert_eq!((ws.read("f"), ws.tree().len()), (b"theirs".to_vec(), 1), "{way}: {:?}", ws.tree());
     }
 }
 
@@ -205,8 +350,8 @@ async fn across_filesystems_a_rival_at_either_end_wins() {
     for (end, step) in
         [("f", "staged"), ("f", "checked"), ("f", "exposed"), ("g", "staged"), ("g", "checked")]
     {
-        let there = std::sync::Arc::new(std::sync::OnceLock::<std::path::PathBuf>::new());
-        let at = std::sync::Arc::clone(&there);
+        let there = Arc::new(std::sync::OnceLock::<std::path::PathBuf>::new());
+        let at = Arc::clone(&there);
         let ws = Ws::once(Local::builder(), step, move |dir| match end {
             "f" => rename_over(&dir.join("f"), "theirs"),
             _ => fs::write(at.get().unwrap().join("g"), "theirs").unwrap(),
@@ -259,6 +404,69 @@ async fn a_destination_outside_every_root_is_refused() {
     to.path = "../g".to_owned();
     assert_eq!(ws.batch(batch(vec![up])).await.unwrap_err().cause, CommitFailure::Op(OpError::OutsideRoot));
     assert_eq!(ws.tree(), before);
+}
+
+/// A writer that replaces a file whenever it finds one, until it is dropped.
+#[cfg(target_os = "linux")]
+struct Meanwhile(Arc<std::sync::atomic::AtomicBool>, Option<std::thread::JoinHandle<()>>);
+
+#[cfg(target_os = "linux")]
+impl Meanwhile {
+    fn replaces(path: std::path::PathBuf) -> Self {
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let temp = path.with_extension("theirs");
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                fs::write(&temp, "theirs").unwrap();
+                while !stopped.load(Ordering::Relaxed) && fs::symlink_metadata(&path).is_err() {}
+                fs::rename(&temp, &path).unwrap();
+            }
+        });
+        Self(stop, Some(thread))
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Meanwhile {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.1.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Elsewhere nothing tells in the instant of the rename which of the two it was; see `was_moved`.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn another_writers_file_stays_at_its_own_name_at_whatever_instant_it_comes() {
+    for (way, builder) in ALL {
+        for (end, other, precondition) in
+            [("g", "f", content("seen")), ("g", "f", Precondition::Exists), ("f", "g", content("seen"))]
+        {
+            let ws = Ws::with(builder()).await;
+            let (mut moved, mut refused) = (0, 0);
+            let rival = Meanwhile::replaces(ws.path(end));
+            for round in 0..if way == "rename" { 500 } else { 100 } {
+                let _ = fs::remove_file(ws.path("g"));
+                rename_over(&ws.path("f"), "seen");
+                match ws.commit(ws.move_to("f", precondition.clone(), "g")).await {
+                    Ok(done) => {
+                        assert_bytes(&done.after, "seen");
+                        moved += 1;
+                    }
+                    Err(_) => refused += 1,
+                }
+                // The rival writes at one end only: what is at the other is never its content.
+                if let Ok(bytes) = fs::read(ws.path(other)) {
+                    assert_eq!(bytes, b"seen", "{way} {end} {precondition:?} {round}");
+                }
+            }
+            drop(rival);
+            println!("{way}, a rival at {end}: {moved} moved, {refused} refused");
+        }
+    }
 }
 
 /// The unguarded way: a rename replaces what is at the destination.

@@ -62,6 +62,42 @@ fn left_over(ws: &Ws, error: &CommitError) -> (String, Vec<u8>) {
     (name.to_owned(), ws.read(name))
 }
 
+/// The one staged content in a directory.
+fn staged(dir: &Path) -> std::path::PathBuf {
+    let mut paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    paths.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with(".guard-")).unwrap()
+}
+
+#[tokio::test]
+async fn a_staged_content_that_cannot_be_removed_is_named_whatever_failed() {
+    for (way, builder) in WAYS {
+        let ws = Ws::once(builder(), "checked", |dir| {
+            fs::remove_file(dir.join("f")).unwrap();
+            rename_over(&staged(dir), "junk");
+        })
+        .await;
+        ws.write("f", "old");
+        let error = ws.commit(ws.put("f", content("old"), "new")).await.unwrap_err();
+        assert_eq!(mismatch(&error), FileState::Absent, "{way}");
+        assert_eq!(left_over(&ws, &error).1, b"junk", "{way}");
+    }
+    for builder in [window, window_without_lease] {
+        let ws = Ws::once(builder(), "checked", |dir| {
+            let staged = staged(dir);
+            fs::remove_file(&staged).unwrap();
+            fs::create_dir(staged).unwrap();
+        })
+        .await;
+        ws.write("f", "old");
+        let error = ws.commit(ws.put("f", content("old"), "new")).await.unwrap_err();
+        assert!(matches!(error.cause, CommitFailure::Op(_)), "{error:?}");
+        let [Fate::Left { what }] = &error.fates[..] else { panic!("{error:?}") };
+        let [temp] = &ws.temps()[..] else { panic!("{:?}", ws.tree()) };
+        assert!(what.starts_with(ws.target(temp).as_str()), "{what}");
+        assert_eq!(ws.read("f"), b"old");
+    }
+}
+
 #[tokio::test]
 async fn a_file_is_replaced_and_the_receipt_says_how() {
     for resolver in RESOLVERS {

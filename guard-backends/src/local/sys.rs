@@ -113,6 +113,18 @@ pub(super) fn hold(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     rustix::fs::openat(dir, name, HOLD | OFlags::NOFOLLOW, Mode::empty())
 }
 
+/// Holds whatever has a name, a link itself too; no permission on it is needed.
+#[cfg(target_os = "linux")]
+pub(super) fn pin(dir: impl AsFd, name: &[u8]) -> Option<OwnedFd> {
+    rustix::fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()).ok()
+}
+
+/// Holds whatever has a name, which only Linux can do without a permission on it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn pin(_dir: impl AsFd, _name: &[u8]) -> Option<OwnedFd> {
+    None
+}
+
 /// Opens a file to read it.
 pub(super) fn open_read(dir: impl AsFd, name: &[u8]) -> Result<File> {
     rustix::fs::openat(dir, name, READ, Mode::empty()).map(File::from)

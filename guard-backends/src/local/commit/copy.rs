@@ -11,7 +11,7 @@ use super::create::{self, Created};
 use super::look::{self, Old, Regular, Thing};
 use super::plan::Site;
 use super::stage::{self, Start};
-use super::{Cx, Done, Failed, Published, Work, fail, metadata, remove};
+use super::{Cx, Failed, Published, Work, fail, metadata, moved};
 use crate::local::lease::Taken;
 use crate::local::read::FromStart;
 use crate::local::{Lease, state, sys};
@@ -19,7 +19,7 @@ use crate::local::{Lease, state, sys};
 /// Stages a copy, if the two directories are on different filesystems.
 ///
 /// Where they only look like one (a bind mount), the rename says so (EXDEV) and it is staged then.
-pub(super) fn stage_across(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), CommitFailure> {
+pub(super) fn stage_across(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), Failed> {
     let Some(to) = work.plan.to.clone() else { return Ok(()) };
     let dev = |site: &Site| {
         sys::meta(&site.dir).map(|meta| meta.id.dev).map_err(|errno| fail(errno, "looking above", site))
@@ -28,7 +28,7 @@ pub(super) fn stage_across(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), Commi
 }
 
 /// Copies a regular file to where it is going to be; a link needs no staging.
-fn stage(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<(), CommitFailure> {
+fn stage(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<(), Failed> {
     let from = &work.plan.site;
     let Thing::Regular(Regular { file, meta, digest, .. }) = &work.old.thing else { return Ok(()) };
     let Some(file) = file else {
@@ -59,10 +59,7 @@ fn stage(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<(), CommitFailur
             work.staged = Some(staged);
             Ok(())
         }
-        Err(cause) => {
-            staged.discard(to);
-            Err(cause)
-        }
+        Err(cause) => Err(staged.give_up(to, cause)),
     }
 }
 
@@ -87,6 +84,7 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<Pub
             let digest = staged.digest;
             let refill = |new: &File| stage::pour(cx, to, FromStart::new(file), new);
             let (created, tier) = create::place(cx, index, to, staged, true, refill)?;
+            created.is_whole()?;
             (created, tier, Precondition::Content { digest })
         }
         (None, Thing::Link { text, .. }) => {
@@ -95,22 +93,15 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<Pub
         }
         _ => return Err(create::nothing_staged().into()),
     };
-    let removed = hold(cx, &from, &precondition)
-        .map_err(Failed::from)
-        .and_then(|old| remove::take_away(cx, index, &from, old, &precondition));
-    match removed {
-        Ok(removed) => {
-            let is_regular = matches!(removed.aside.thing, Thing::Regular(_));
-            let mut published = Published::new(before, created.state(), tier);
-            published.lease = is_regular.then_some(removed.aside.leased.is_some());
-            published.copied = true;
-            Ok(published.with(created).with(removed))
-        }
-        Err(failed) => {
-            let fate = Box::new(created).undo(cx);
-            Err(Failed { fate: super::worse(failed.fate, fate), ..failed })
-        }
-    }
+    let (created, removed) = moved::take_source(cx, index, &from, created, || {
+        let old = hold(cx, &from, &precondition)?;
+        Ok((old, precondition))
+    })?;
+    let is_regular = matches!(removed.aside.thing, Thing::Regular(_));
+    let mut published = Published::new(before, created.state(), tier);
+    published.lease = is_regular.then_some(removed.aside.leased.is_some());
+    published.copied = true;
+    Ok(published.with(created).with(removed))
 }
 
 /// Looks at the original once more, under a lease where one is to be had.
@@ -144,5 +135,10 @@ fn link_again(cx: &Cx<'_>, index: usize, from: &Site, to: &Site, text: &str) -> 
         Err(errno) => return Err(fail(errno, "linking", to).into()),
     }
     cx.step(Step::Exposed(&from.path));
-    Ok(Created::new(cx, index, to, look::judge(to, &to.name)))
+    // Making a link gives no hold of its inode; one with the same text is the same to whoever follows it.
+    let came = look::judge(to, &to.name);
+    match &came {
+        Thing::Link { text: made, .. } if made == text => Ok(Created::new(cx, index, to, came)),
+        _ => Err(create::lost(to, &came)),
+    }
 }

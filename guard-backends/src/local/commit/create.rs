@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use super::look::{self, Thing};
 use super::plan::Site;
 use super::stage::{self, Staged};
-use super::{Cx, Done, Failed, Published, Work, fail, left, remove};
-use crate::local::sys;
+use super::{Cx, Done, End, Failed, Published, Work, fail, left, remove};
+use crate::local::sys::{self, Id};
 use crate::local::temp::Role;
 
 /// Something that was put at a name that nothing had.
@@ -19,6 +19,10 @@ pub(super) struct Created {
     /// Under which name an undo takes it away.
     undo: String,
     ours: Thing,
+    /// Another name of the same inode, which has all that is in it.
+    twin: Option<Site>,
+    /// The temporary name, where it could not be removed.
+    rest: Option<String>,
 }
 
 /// Publishes a staged content as a new file.
@@ -44,28 +48,27 @@ pub(super) fn place(
 ) -> Result<(Created, Tier), Failed> {
     let placed =
         if cx.offers(Tier::Window) { without_replacing(cx, site, &staged) } else { Err(Errno::OPNOTSUPP) };
-    let (ours, tier) = match placed {
-        Ok(()) => (staged.thing(), Tier::Exchange),
-        Err(Errno::EXIST) => {
-            staged.discard(site);
-            return Err(taken(site, destination).into());
-        }
+    let (ours, tier, rest) = match placed {
+        Ok(rest) => (staged.thing(), Tier::Exchange, rest),
+        Err(Errno::EXIST) => return Err(staged.give_up(site, taken(site, destination))),
         Err(errno) if sys::cannot_link(errno) => {
-            let written = exclusively(cx, index, site, &staged, refill);
+            let written = exclusively(cx, index, site, &staged, destination, refill);
+            let name = staged.name.clone();
             let fate = staged.discard(site);
-            match written {
-                Ok(thing) => (thing, Tier::CreatedNonatomic),
-                Err(failed) => return Err(Failed { fate: super::worse(failed.fate, fate), ..failed }),
+            match (written, fate) {
+                // What stays is said when the batch is over.
+                (Ok(thing), Fate::Left { .. }) => (thing, Tier::CreatedNonatomic, name),
+                (Ok(thing), _) => (thing, Tier::CreatedNonatomic, None),
+                (Err(failed), fate) => {
+                    return Err(Failed { fate: super::worse(failed.fate, fate), ..failed });
+                }
             }
         }
-        Err(errno) => {
-            staged.discard(site);
-            return Err(fail(errno, "creating", site).into());
-        }
+        Err(errno) => return Err(staged.give_up(site, fail(errno, "creating", site))),
     };
     cx.step(Step::Exposed(&site.path));
     cx.step(Step::Judged(&site.path));
-    Ok((Created { site: site.clone(), undo: cx.temp(index, Role::Undo), ours }, tier))
+    Ok((Created { rest, ..Created::new(cx, index, site, ours) }, tier))
 }
 
 /// Reports what has the name by now.
@@ -73,20 +76,20 @@ fn taken(site: &Site, destination: bool) -> CommitFailure {
     CommitFailure::Precondition { resolved: site.path.clone(), found: look::found(site), destination }
 }
 
-/// Gives the staged file its name, if nothing has it.
-fn without_replacing(cx: &Cx<'_>, site: &Site, staged: &Staged) -> rustix::io::Result<()> {
+/// Gives the staged file its name, if nothing has it; returns the temporary one if it could not be removed.
+fn without_replacing(cx: &Cx<'_>, site: &Site, staged: &Staged) -> rustix::io::Result<Option<String>> {
     let name = site.name.as_bytes();
-    let Some(temp) = &staged.name else { return link_unnamed(&staged.file, site) };
+    let Some(temp) = &staged.name else {
+        return link_unnamed(&staged.file, site).map(|()| None);
+    };
     if cx.offers(Tier::Exchange) {
         match sys::rename_noreplace(&site.dir, temp.as_bytes(), &site.dir, name) {
             Err(errno) if sys::is_unsupported(errno) => {}
-            done => return done,
+            done => return done.map(|()| None),
         }
     }
     sys::link(&site.dir, temp.as_bytes(), &site.dir, name)?;
-    // Our own other name; one that cannot be removed is seen by `leftovers`.
-    let _ = sys::unlink(&site.dir, temp.as_bytes());
-    Ok(())
+    Ok(sys::unlink(&site.dir, temp.as_bytes()).is_err().then(|| temp.clone()))
 }
 
 /// Names a file that has no name: open(2), `O_TMPFILE`, where this is the way without privileges.
@@ -109,13 +112,14 @@ fn exclusively(
     index: usize,
     site: &Site,
     staged: &Staged,
+    destination: bool,
     refill: impl FnOnce(&File) -> Result<(u64, Digest), CommitFailure>,
 ) -> Result<Thing, Failed> {
     cx.permit(Tier::CreatedNonatomic)?;
     let name = site.name.as_bytes();
     let file = match sys::create_exclusively(&site.dir, name, staged.meta.mode & 0o777) {
         Ok(file) => file,
-        Err(Errno::EXIST) => return Err(taken(site, false).into()),
+        Err(Errno::EXIST) => return Err(taken(site, destination).into()),
         Err(errno) => return Err(fail(errno, "creating", site).into()),
     };
     let filled = refill(&file).and_then(|(len, digest)| {
@@ -146,8 +150,7 @@ fn exclusively(
                         len: pass.len,
                         digest: Some(pass.digest),
                     });
-                    let undo = cx.temp(index, Role::Undo);
-                    Box::new(Created { site: site.clone(), undo, ours }).undo(cx)
+                    Box::new(Created::new(cx, index, site, ours)).undo(cx)
                 }
                 Err(error) => left(site, &site.name, &format!("a partial content stays: {error}")),
             };
@@ -157,39 +160,95 @@ fn exclusively(
 }
 
 impl Created {
-    /// Takes what is at a name since this commit put it there in another way.
+    /// Takes what is at a name since this commit put it there.
+    ///
+    /// The caller knows that it did: what only happens to be there is another writer's.
     pub(super) fn new(cx: &Cx<'_>, index: usize, site: &Site, ours: Thing) -> Self {
-        Self { site: site.clone(), undo: cx.temp(index, Role::Undo), ours }
+        let undo = cx.temp(index, Role::Undo);
+        Self { site: site.clone(), undo, ours, twin: None, rest: None }
     }
-}
 
-impl Created {
+    /// Takes a second name that this commit gave an inode; while the first is there, nothing is lost with it.
+    pub(super) fn twin(cx: &Cx<'_>, index: usize, (first, second): (&Site, &Site), ours: Thing) -> Self {
+        Self { twin: Some(first.clone()), ..Self::new(cx, index, second, ours) }
+    }
+
     /// Tells what was put there.
     pub(super) fn state(&self) -> FileState {
         self.ours.state()
+    }
+
+    /// Tells which inode was put there.
+    pub(super) const fn id(&self) -> Option<Id> {
+        self.ours.id()
+    }
+
+    /// Fails if another writer has the name by now, or wrote to what was put there.
+    pub(super) fn is_whole(&self) -> Result<(), Failed> {
+        let came = look::judge(&self.site, &self.site.name);
+        if came.is(&self.ours) { Ok(()) } else { Err(lost(&self.site, &came)) }
+    }
+
+    /// Fails if another writer has the name by now.
+    pub(super) fn has_name(&self) -> Result<(), Failed> {
+        if look::id(&self.site, &self.site.name) == self.ours.id() {
+            return Ok(());
+        }
+        Err(lost(&self.site, &look::judge(&self.site, &self.site.name)))
     }
 }
 
 impl Done for Created {
     fn undo(self: Box<Self>, cx: &Cx<'_>) -> Fate {
-        let Self { site, undo, ours } = *self;
-        match remove::set_aside(cx, &site, &undo) {
-            Ok(()) => {}
+        let Self { site, undo, ours, twin, rest } = *self;
+        let rest = clear_rest(&site, rest.as_deref(), &ours);
+        let fate = match remove::set_aside(cx, &site, &undo) {
+            Ok(()) => take_back(cx, &site, &undo, &ours, twin.as_ref()),
             // Another writer removed it already.
-            Err(Errno::NOENT) => return Fate::Restored,
-            Err(errno) => return left(&site, &site.name, &format!("it could not be taken back: {errno}")),
-        }
-        let came = look::judge(&site, &undo);
-        if came.is(&ours) && look::unlink_if(&site, &undo, &came) {
-            return Fate::Restored;
-        }
-        match remove::put_back(cx, &site, &undo) {
-            Ok(()) => left(&site, &site.name, "another writer's content is there, and was left alone"),
-            Err(_) => left(&site, &undo, "another writer's content, whose name was taken again"),
-        }
+            Err(Errno::NOENT) => Fate::Restored,
+            Err(errno) => left(&site, &site.name, &format!("it could not be taken back: {errno}")),
+        };
+        super::worse(fate, rest)
     }
 
-    fn finish(self: Box<Self>, _cx: &Cx<'_>, _end: &mut super::End) {}
+    fn finish(self: Box<Self>, _cx: &Cx<'_>, end: &mut End) {
+        if let Fate::Left { what } = clear_rest(&self.site, self.rest.as_deref(), &self.ours) {
+            end.left.push(what);
+        }
+    }
+}
+
+/// Removes what an undo took away from the name, if it is what was put there.
+fn take_back(cx: &Cx<'_>, site: &Site, undo: &str, ours: &Thing, twin: Option<&Site>) -> Fate {
+    let came = look::judge(site, undo);
+    let has_twin = came.id().is_some() && twin.is_some_and(|twin| look::id(twin, &twin.name) == came.id());
+    if (has_twin || came.is(ours)) && look::unlink_if(site, undo, &came) {
+        return Fate::Restored;
+    }
+    match remove::put_back(cx, site, undo) {
+        Ok(()) => left(site, &site.name, "another writer's content is there, and was left alone"),
+        Err(_) => left(site, undo, "another writer's content, whose name was taken again"),
+    }
+}
+
+fn clear_rest(site: &Site, rest: Option<&str>, ours: &Thing) -> Fate {
+    rest.map_or(Fate::Untouched, |rest| {
+        look::clear(site, rest, ours, "a temporary name of the new content, which could not be removed")
+    })
+}
+
+/// Refuses what is at a destination instead of what this commit put there.
+pub(super) fn not_ours(site: &Site, came: &Thing) -> CommitFailure {
+    CommitFailure::Precondition { resolved: site.path.clone(), found: came.state(), destination: true }
+}
+
+/// Says that a move's destination has another writer's content, or nothing, while the source still is there.
+pub(super) fn lost(to: &Site, came: &Thing) -> Failed {
+    let fate = match came {
+        Thing::Absent => Fate::Restored,
+        _ => left(to, &to.name, "another writer's content is there, and was left alone"),
+    };
+    Failed { cause: not_ours(to, came), fate }
 }
 
 /// A content that was to be put and was not staged: a mistake of this program, which changes nothing.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 
 use guard_core::policy::{Digest, FileState, OtherKind, Precondition};
-use guard_core::port::{CommitFailure, OpError};
+use guard_core::port::{CommitFailure, Fate, OpError};
 
 use super::plan::Site;
 use crate::local::read::{self, Opened};
@@ -227,6 +227,19 @@ fn other(site: &Site, thing: &Thing, destination: bool) -> CommitFailure {
 pub(super) fn found(site: &Site) -> FileState {
     look(&site.dir, &site.name, Reach::Told, &site.path)
         .map_or_else(|_| Thing::Unknown.state(), |thing| thing.state())
+}
+
+/// Tells which inode has a name, if that can be told.
+pub(super) fn id(site: &Site, name: &str) -> Option<Id> {
+    sys::lstat(&site.dir, name.as_bytes()).ok().flatten().map(|meta| meta.id)
+}
+
+/// Unlinks a temporary name if it still is of exactly this inode, and says so where it stays.
+pub(super) fn clear(site: &Site, name: &str, thing: &Thing, what: &str) -> Fate {
+    if unlink_if(site, name, thing) || matches!(sys::lstat(&site.dir, name.as_bytes()), Ok(None)) {
+        return Fate::Untouched;
+    }
+    super::left(site, name, what)
 }
 
 /// Unlinks a temporary name if it still is of exactly this inode.

@@ -55,6 +55,8 @@ struct Cx<'a> {
 struct Stop {
     cause: CommitFailure,
     at: Option<usize>,
+    /// What became of what was done for that change already.
+    fate: Fate,
 }
 
 /// A publication that failed, and what became of the name.
@@ -110,6 +112,8 @@ struct Work<'a> {
     identical: bool,
     kept: Kept,
     made: Vec<TargetPath>,
+    /// What stays whatever becomes of the change, each with its name.
+    left: Vec<String>,
     published: Option<Published>,
     fate: Fate,
 }
@@ -138,8 +142,17 @@ impl Cx<'_> {
 }
 
 impl Stop {
-    fn at(index: usize) -> impl FnOnce(CommitFailure) -> Self {
-        move |cause| Self { cause, at: Some(index) }
+    fn at<F: Into<Failed>>(index: usize) -> impl FnOnce(F) -> Self {
+        move |failed| {
+            let Failed { cause, fate } = failed.into();
+            Self { cause, at: Some(index), fate }
+        }
+    }
+}
+
+impl From<OpError> for Failed {
+    fn from(error: OpError) -> Self {
+        CommitFailure::from(error).into()
     }
 }
 
@@ -174,7 +187,8 @@ fn carry_out<'a>(
     if let (Some(forced), Some(required)) = (cx.local.forced, cx.batch.require)
         && forced < required
     {
-        return Err(Stop { cause: CommitFailure::TierUnavailable { available: forced }, at: None });
+        let cause = CommitFailure::TierUnavailable { available: forced };
+        return Err(Stop { cause, at: None, fate: Fate::Untouched });
     }
     for plan in plan::plan(cx)? {
         let index = plan.index;
@@ -187,6 +201,7 @@ fn carry_out<'a>(
             identical: false,
             kept: Kept::default(),
             made: Vec::new(),
+            left: Vec::new(),
             published: None,
             fate: Fate::Untouched,
         });
@@ -204,10 +219,7 @@ fn carry_out<'a>(
         cx.step(Step::Checked(&work.plan.site.path));
     }
     for index in 0..works.len() {
-        let published = publish(cx, works, index).map_err(|failed| {
-            works[index].fate = failed.fate;
-            Stop { cause: failed.cause, at: Some(index) }
-        })?;
+        let published = publish(cx, works, index).map_err(Stop::at(index))?;
         works[index].published = Some(published);
         cx.step(Step::Published(&works[index].plan.site.path));
     }
@@ -240,7 +252,7 @@ fn last_look(cx: &Cx<'_>, works: &[Work<'_>], made: &[MadeDir]) -> Result<(), St
     let published = Instant::now();
     let mut seen: Vec<Id> = Vec::new();
     let mut once = |dir: &OwnedFd, path: &TargetPath, at: usize| -> Result<(), Stop> {
-        let fail = |error: OpError| Stop { cause: error.into(), at: Some(at) };
+        let fail = |error: OpError| Stop::at(at)(error);
         let id = sys::meta(dir).map_err(|errno| fail(errno::at(errno, "looking at", path)))?.id;
         if seen.contains(&id) {
             return Ok(());
@@ -274,8 +286,7 @@ fn last_look(cx: &Cx<'_>, works: &[Work<'_>], made: &[MadeDir]) -> Result<(), St
             let mut steps = work.published.iter().flat_map(|published| &published.steps);
             if steps.any(|step| step.is_waited_for()) {
                 let resolved = work.plan.site.path.clone();
-                let cause = CommitFailure::OpenForWriting { resolved };
-                return Err(Stop { cause, at: Some(work.plan.index) });
+                return Err(Stop::at(work.plan.index)(CommitFailure::OpenForWriting { resolved }));
             }
         }
     }
@@ -298,7 +309,7 @@ fn finish(cx: &Cx<'_>, works: Vec<Work<'_>>) -> Committed {
     let mut ends: Vec<(Work<'_>, End)> = Vec::new();
     let mut later = Vec::new();
     for mut work in works {
-        let mut end = End::default();
+        let mut end = End { left: std::mem::take(&mut work.left), ..End::default() };
         if let Some(published) = &mut work.published {
             let steps = std::mem::take(&mut published.steps);
             if matches!(work.plan.change.effect, Effect::RemoveDir) {
@@ -342,7 +353,13 @@ fn applied(work: Work<'_>, end: End) -> Option<Applied> {
 /// Takes back what was published, in reverse, and removes what was staged and made.
 fn undo(cx: &Cx<'_>, stop: Stop, mut works: Vec<Work<'_>>, made: Vec<MadeDir>) -> CommitError {
     let mut touched: Vec<Arc<OwnedFd>> = Vec::new();
+    if let Some(work) = stop.at.and_then(|at| works.get_mut(at)) {
+        work.fate = stop.fate;
+    }
     for work in works.iter_mut().rev() {
+        for what in std::mem::take(&mut work.left) {
+            work.fate = worse(std::mem::replace(&mut work.fate, Fate::Untouched), Fate::Left { what });
+        }
         if let Some(published) = work.published.take() {
             for step in published.steps.into_iter().rev() {
                 let fate = step.undo(cx);

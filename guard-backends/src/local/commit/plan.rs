@@ -10,7 +10,7 @@ use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
 use super::look::{self, Old, Reach, Regular, Thing};
-use super::{Cx, Stop, Work, fail};
+use super::{Cx, Failed, Stop, Work, fail};
 use crate::local::lease::Taken;
 use crate::local::resolve::{self, Spot};
 use crate::local::{Lease, read};
@@ -41,7 +41,7 @@ pub(super) fn plan<'a>(cx: &Cx<'a>) -> Result<Vec<Planned<'a>>, Stop> {
     let mut paths = BTreeSet::new();
     let mut planned = Vec::with_capacity(cx.batch.changes.len());
     for (index, change) in cx.batch.changes.iter().enumerate() {
-        let fail = |cause| Stop { cause, at: Some(index) };
+        let fail = |cause: CommitFailure| Stop::at(index)(cause);
         is_supported(change).map_err(fail)?;
         let site = arrive(cx, &change.place, &change.effect, false).map_err(fail)?;
         let to = match &change.effect {
@@ -202,7 +202,7 @@ fn may_write(site: &Site) -> Result<(), CommitFailure> {
 }
 
 /// Looks again, right before publishing; a file that is going to be displaced is leased.
-pub(super) fn second_look(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), CommitFailure> {
+pub(super) fn second_look(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), Failed> {
     let Planned { change, site, to, .. } = &work.plan;
     let precondition = &change.precondition;
     match &change.effect {
@@ -220,7 +220,7 @@ pub(super) fn second_look(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), Commit
                 let (old, taken) = look::demand_leased(site, precondition)?;
                 cx.step(Step::Leased(&site.path, old.leased));
                 if taken == Taken::OpenForWriting && cx.batch.open_writers == OpenWriters::Refuse {
-                    return Err(CommitFailure::OpenForWriting { resolved: site.path.clone() });
+                    return Err(CommitFailure::OpenForWriting { resolved: site.path.clone() }.into());
                 }
                 replan(cx, work, old)?;
             } else {
@@ -233,7 +233,7 @@ pub(super) fn second_look(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), Commit
 }
 
 /// Takes what was found at the second look, and stages anew where that is another file than at the first.
-fn replan(cx: &Cx<'_>, work: &mut Work<'_>, old: Old) -> Result<(), CommitFailure> {
+fn replan(cx: &Cx<'_>, work: &mut Work<'_>, old: Old) -> Result<(), Failed> {
     let first = std::mem::replace(&mut work.old, old);
     let regular = |thing: &Thing| matches!(thing, Thing::Regular(_));
     if regular(&first.thing) != regular(&work.old.thing)
@@ -241,7 +241,7 @@ fn replan(cx: &Cx<'_>, work: &mut Work<'_>, old: Old) -> Result<(), CommitFailur
     {
         // Only `danger: any` lets through both a file and its absence: what is staged is for the other.
         let (resolved, found) = (work.plan.site.path.clone(), work.old.thing.state());
-        return Err(CommitFailure::Precondition { resolved, found, destination: false });
+        return Err(CommitFailure::Precondition { resolved, found, destination: false }.into());
     }
     if work.identical
         && let (Effect::Put { content, mode, .. }, Thing::Regular(old)) =
@@ -252,5 +252,5 @@ fn replan(cx: &Cx<'_>, work: &mut Work<'_>, old: Old) -> Result<(), CommitFailur
         work.identical = false;
         return super::stage::stage(cx, work);
     }
-    super::stage::again(cx, work, &first.thing)
+    Ok(super::stage::again(cx, work, &first.thing)?)
 }

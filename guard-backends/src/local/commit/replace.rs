@@ -32,21 +32,13 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<Published, Fai
     match exchanged {
         Ok(()) => {}
         Err(Errno::NOENT) => {
-            staged.discard(site);
-            let found = look::found(site);
-            return Err(CommitFailure::Precondition {
-                resolved: site.path.clone(),
-                found,
-                destination: false,
-            }
-            .into());
+            let (resolved, found) = (site.path.clone(), look::found(site));
+            let cause = CommitFailure::Precondition { resolved, found, destination: false };
+            return Err(staged.give_up(site, cause));
         }
         Err(Errno::BUSY) => return in_place::publish(cx, work, staged),
         Err(errno) if sys::is_unsupported(errno) => return window::publish(cx, work, staged),
-        Err(errno) => {
-            staged.discard(site);
-            return Err(fail(errno, "replacing", site).into());
-        }
+        Err(errno) => return Err(staged.give_up(site, fail(errno, "replacing", site))),
     }
     cx.step(Step::Exposed(&site.path));
     let old = std::mem::replace(&mut work.old, Old::nothing());

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::look::{Old, Regular, Thing};
 use super::plan::{self, Site};
-use super::{Cx, Stop, Work, fail, left, metadata};
+use super::{Cx, Failed, Stop, Work, fail, left, metadata};
 use crate::local::read::PIECE;
 use crate::local::sys::{self, Meta};
 use crate::local::temp::Role;
@@ -53,6 +53,12 @@ impl Staged {
         }
     }
 
+    /// Removes it because of a failure, which then says where it stays if it does.
+    pub(super) fn give_up(self, site: &Site, failed: impl Into<Failed>) -> Failed {
+        let Failed { cause, fate } = failed.into();
+        Failed { cause, fate: super::worse(fate, self.discard(site)) }
+    }
+
     /// Takes it as what is at a name, as the kernel has it now.
     pub(super) fn thing(&self) -> Thing {
         let meta = sys::meta(&self.file).unwrap_or(self.meta);
@@ -61,7 +67,7 @@ impl Staged {
 }
 
 /// Stages what a change puts, if anything is to be put.
-pub(super) fn stage(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), CommitFailure> {
+pub(super) fn stage(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), Failed> {
     let plan = &work.plan;
     let site = &plan.site;
     let staged = match (&plan.change.effect, &work.old.thing) {
@@ -77,10 +83,7 @@ pub(super) fn stage(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), CommitFailur
             })?;
             match dress(cx, site, old, &staged.file, *mode) {
                 Ok(kept) => work.kept = kept,
-                Err(cause) => {
-                    staged.discard(site);
-                    return Err(cause);
-                }
+                Err(cause) => return Err(staged.give_up(site, cause)),
             }
             work.kept.other_names = old.meta.nlink.saturating_sub(1);
             seal(site, staged)?
@@ -95,8 +98,7 @@ pub(super) fn stage(cx: &Cx<'_>, work: &mut Work<'_>) -> Result<(), CommitFailur
             if let Mode::Set(mode) = mode
                 && let Err(errno) = rustix::fs::fchmod(&staged.file, sys::mode_bits(*mode))
             {
-                staged.discard(site);
-                return Err(fail(errno, "setting the mode of", site));
+                return Err(staged.give_up(site, fail(errno, "setting the mode of", site)));
             }
             seal(site, staged)?
         }
@@ -143,7 +145,7 @@ pub(super) fn write(
     index: usize,
     start: &Start,
     pour: impl FnOnce(&File) -> Result<(u64, Digest), CommitFailure>,
-) -> Result<Staged, CommitFailure> {
+) -> Result<Staged, Failed> {
     let (file, name) = make(cx, site, index, start)?;
     let filled = pour(&file).and_then(|(len, digest)| {
         let meta = sys::meta(&file).map_err(|errno| fail(errno, "looking at the content of", site))?;
@@ -151,13 +153,17 @@ pub(super) fn write(
     });
     match filled {
         Ok((len, digest, meta)) => Ok(Staged { file, name, meta, len, digest }),
-        Err(cause) => {
-            if let (Some(name), Ok(meta)) = (name, sys::meta(&file)) {
+        Err(cause) => Err(match (name, sys::meta(&file)) {
+            (Some(name), Ok(meta)) => {
                 let empty = Digest::of(b"");
-                Staged { file, name: Some(name), meta, len: 0, digest: empty }.discard(site);
+                Staged { file, name: Some(name), meta, len: 0, digest: empty }.give_up(site, cause)
             }
-            Err(cause)
-        }
+            (Some(name), Err(errno)) => {
+                let fate = left(site, &name, &format!("a staged content could not be looked at: {errno}"));
+                Failed { cause, fate }
+            }
+            (None, _) => cause.into(),
+        }),
     }
 }
 
@@ -260,10 +266,9 @@ pub(super) fn pour(
 
 /// Syncs a staged file and lets go of the right to write it, so that nobody finds it open for writing once it is
 /// published (a lease would be refused, and executing it would be ETXTBSY).
-pub(super) fn seal(site: &Site, mut staged: Staged) -> Result<Staged, CommitFailure> {
+pub(super) fn seal(site: &Site, mut staged: Staged) -> Result<Staged, Failed> {
     if let Err(errno) = sys::sync(&staged.file) {
-        staged.discard(site);
-        return Err(fail(errno, "syncing the content of", site));
+        return Err(staged.give_up(site, fail(errno, "syncing the content of", site)));
     }
     // Its mode may have been set since.
     staged.meta = sys::meta(&staged.file).unwrap_or(staged.meta);
@@ -307,25 +312,32 @@ pub(super) fn probe(cx: &Cx<'_>, works: &mut [Work<'_>]) -> Result<(), Stop> {
         return Ok(());
     }
     for work in works {
-        let Work { plan, staged: Some(staged), old: Old { thing: Thing::Regular(_), .. }, .. } = work else {
+        let Work { plan, staged: Some(staged), old: Old { thing: Thing::Regular(_), .. }, left, .. } = work
+        else {
             continue;
         };
         let Some(stage) = &staged.name else { continue };
-        let stop = |cause| Stop { cause, at: Some(plan.index) };
         let site = &plan.site;
         let nothing = |_: &File| Ok((0, Digest::of(b"")));
-        let probe = write(cx, site, plan.index, &Start::Private(Role::Probe), nothing).map_err(stop)?;
+        let probe = write(cx, site, plan.index, &Start::Private(Role::Probe), nothing)
+            .map_err(Stop::at(plan.index))?;
         let name = cx.temp(plan.index, Role::Probe);
         let there = sys::exchange(&site.dir, stage.as_bytes(), name.as_bytes());
         let back = there.and_then(|()| sys::exchange(&site.dir, stage.as_bytes(), name.as_bytes()));
-        probe.discard(site);
-        match back {
-            Ok(()) => {}
-            Err(errno) if sys::is_unsupported(errno) => {
-                return Err(stop(CommitFailure::TierUnavailable { available: Tier::Window }));
+        let fate = probe.discard(site);
+        let cause = match back {
+            Ok(()) => {
+                if let Fate::Left { what } = fate {
+                    left.push(what);
+                }
+                continue;
             }
-            Err(errno) => return Err(stop(fail(errno, "asking for the exchange of", site))),
-        }
+            Err(errno) if sys::is_unsupported(errno) => {
+                CommitFailure::TierUnavailable { available: Tier::Window }
+            }
+            Err(errno) => fail(errno, "asking for the exchange of", site),
+        };
+        return Err(Stop::at(plan.index)(Failed { cause, fate }));
     }
     Ok(())
 }

@@ -30,25 +30,28 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, staged: Staged) -> Resul
     let prepared = match linked {
         Ok(Linked::Aside) => verify(site, precondition, &aside),
         Ok(Linked::Mount) => return in_place::publish(cx, work, staged),
-        Err(cause) => Err(cause),
+        Err(cause) => Err(cause.into()),
     };
     let came = match prepared {
         Ok(came) => came,
-        Err(cause) => {
-            let fate = staged.discard(site);
-            return Err(Failed { cause, fate });
-        }
+        Err(failed) => return Err(staged.give_up(site, failed)),
     };
     let Some(temp) = &staged.name else { return Err(super::create::nothing_staged().into()) };
     match sys::rename_over(&site.dir, temp.as_bytes(), &site.dir, site.name.as_bytes()) {
         Ok(()) => {}
         Err(errno) => {
-            look::unlink_if(site, &aside, &came);
-            if errno == Errno::BUSY {
-                return in_place::publish(cx, work, staged);
+            let fate = clear(site, &aside, &came);
+            if errno != Errno::BUSY {
+                return Err(staged.give_up(site, Failed { cause: fail(errno, "replacing", site), fate }));
             }
-            staged.discard(site);
-            return Err(fail(errno, "replacing", site).into());
+            // In place, the same name is needed for a copy.
+            return match fate {
+                Fate::Left { .. } => Err(staged.give_up(
+                    site,
+                    Failed { cause: CommitFailure::BusyMount { resolved: site.path.clone() }, fate },
+                )),
+                _ => in_place::publish(cx, work, staged),
+            };
         }
     }
     cx.step(Step::Exposed(&site.path));
@@ -115,7 +118,7 @@ fn neither() -> CommitFailure {
 }
 
 /// Judges the old inode under its second name, and that the name is of the same one.
-fn verify(site: &Site, precondition: &Precondition, aside: &str) -> Result<Thing, CommitFailure> {
+fn verify(site: &Site, precondition: &Precondition, aside: &str) -> Result<Thing, Failed> {
     let came = look::judge(site, aside);
     let at_name = sys::lstat(&site.dir, site.name.as_bytes()).ok().flatten().map(|meta| meta.id);
     let mut verdict = look::came_out(site, precondition, &came);
@@ -130,10 +133,14 @@ fn verify(site: &Site, precondition: &Precondition, aside: &str) -> Result<Thing
         Ok(()) => Ok(came),
         Err(cause) => {
             // A second name of what is (or was, until another writer replaced it) at the first: nothing is lost.
-            look::unlink_if(site, aside, &came);
-            Err(cause)
+            let fate = clear(site, aside, &came);
+            Err(Failed { cause, fate })
         }
     }
+}
+
+fn clear(site: &Site, aside: &str, came: &Thing) -> Fate {
+    look::clear(site, aside, came, "a second name of the old content, which could not be removed")
 }
 
 impl Done for Windowed {
