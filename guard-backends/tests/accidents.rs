@@ -201,3 +201,37 @@ async fn a_home_directory_that_is_a_link_hides_no_secret() {
         assert_eq!(code(actor.read_file(ReadFile::new(path)).await), Code::Secret, "{path}");
     }
 }
+
+/// Who is told nothing of a home knows of none; that is another thing than a user without one.
+#[tokio::test]
+async fn a_home_that_nobody_told_hides_no_secret() {
+    use guard_core::policy::{Access, Fact};
+    use guard_core::port::FileOps as _;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("real")).unwrap();
+    std::fs::write(directory.path().join("real/.netrc"), "machine example.com password x\n").unwrap();
+    std::os::unix::fs::symlink("real", directory.path().join("link")).unwrap();
+    std::os::unix::fs::symlink("loop", directory.path().join("loop")).unwrap();
+    let top = workspace::target(directory.path());
+    let child = |name: &str| top.child(name).unwrap();
+    let builder = guard_backends::local::Local::builder;
+    for (builder, home, is_secret) in [
+        (builder(), Fact::Unknown, true),
+        (builder().home(None), Fact::Known(None), false),
+        (builder().home(Some(child("real"))), Fact::Known(Some(child("real"))), true),
+        (builder().home(Some(child("link"))), Fact::Known(Some(child("real"))), true),
+        (builder().home(Some(child("nothing"))), Fact::Known(Some(child("nothing"))), false),
+        // Where it is cannot be found out.
+        (builder().home(Some(child("loop"))), Fact::Unknown, true),
+    ] {
+        let local = std::sync::Arc::new(builder.build().unwrap());
+        assert_eq!(local.capabilities().home, home);
+        let guard = guard_core::Guard::builder(local).root(top.clone(), Access::ReadWrite);
+        let actor = guard.open().await.unwrap().actor("main");
+        let read = actor.read_file(ReadFile::new("real/.netrc")).await;
+        assert_eq!(read.is_err(), is_secret, "{home:?}");
+        if is_secret {
+            assert_eq!(code(read), Code::Secret, "{home:?}");
+        }
+    }
+}

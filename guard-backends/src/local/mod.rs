@@ -100,9 +100,8 @@ pub enum BuildError {
 }
 
 /// Builds a [`Local`].
-#[derive(Default)]
 pub struct Builder {
-    home: Option<TargetPath>,
+    home: Fact<Option<TargetPath>>,
     resolver: Resolver,
     observer: Option<Arc<dyn Observer>>,
     forced: Option<Tier>,
@@ -111,7 +110,11 @@ pub struct Builder {
 }
 
 impl Local {
-    /// Starts with the strongest primitives that this machine has, and without a home directory.
+    /// Starts with the strongest primitives that this machine has, and without knowing the user's home directory.
+    ///
+    /// # Security
+    ///
+    /// While [`Builder::home`] is not called, what is private below a home is refused wherever a home could be.
     #[must_use]
     pub fn builder() -> Builder {
         Builder::default()
@@ -139,11 +142,29 @@ impl Local {
     }
 }
 
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            home: Fact::Unknown,
+            resolver: Resolver::default(),
+            observer: None,
+            forced: None,
+            lease: Lease::default(),
+            runtime: None,
+        }
+    }
+}
+
 impl Builder {
     /// Sets the user's home directory, what `~` is. The library reads no environment.
+    ///
+    /// # Security
+    ///
+    /// `None` says that the user has no home, so that nothing is private for being below it. Whoever does not know
+    /// must not call this.
     #[must_use]
     pub fn home(mut self, home: Option<TargetPath>) -> Self {
-        self.home = home;
+        self.home = Fact::Known(home);
         self
     }
 
@@ -200,7 +221,10 @@ impl Builder {
             _ => LeaseSupport::No,
         };
         let capabilities = Capabilities {
-            home: Fact::Known(self.home.map(physical)),
+            home: match self.home {
+                Fact::Known(Some(home)) => physical(home),
+                home => home,
+            },
             uid: rustix::process::geteuid().as_raw(),
             tier: self.forced.unwrap_or(Tier::Exchange),
             lease,
@@ -224,10 +248,16 @@ impl Builder {
 }
 
 /// Resolves the links in a home directory's path: what is judged by it are paths that are free of links. One that
-/// is not there, or cannot be reached, stays as it was typed.
-fn physical(home: TargetPath) -> TargetPath {
-    let found = std::fs::canonicalize(home.as_str()).ok();
-    found.and_then(|path| root::target_path(path.into_os_string().into_encoded_bytes()).ok()).unwrap_or(home)
+/// is not there stays as it was typed; where it is that cannot be reached is not known.
+fn physical(home: TargetPath) -> Fact<Option<TargetPath>> {
+    match std::fs::canonicalize(home.as_str()) {
+        Ok(path) => match root::target_path(path.into_os_string().into_encoded_bytes()) {
+            Ok(path) => Fact::Known(Some(path)),
+            Err(_) => Fact::Unknown,
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Fact::Known(Some(home)),
+        Err(_) => Fact::Unknown,
+    }
 }
 
 impl Inner {
