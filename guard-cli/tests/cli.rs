@@ -11,7 +11,8 @@ use std::io::Read as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
-use bench::Bench;
+use bench::{Bench, Run};
+use guard_testkit::skip::{self, Need};
 use nix::unistd::{Uid, User};
 
 /// Runs command lines one after the other and writes down what a person sees.
@@ -563,6 +564,39 @@ fn without_a_usable_home_variable_the_home_is_the_users_entry() {
         let known = std::fs::canonicalize(home).unwrap();
         assert!(said.contains(&format!("home    {}\n", known.display())), "{value:?}: {said}");
     }
+}
+
+#[test]
+fn where_no_home_is_known_credentials_are_refused_in_every_directory() {
+    if skip::unless(Need::Setpriv, "where_no_home_is_known_credentials_are_refused_in_every_directory") {
+        return;
+    }
+    let nobody = Uid::from_raw(54_321);
+    assert!(User::from_uid(nobody).unwrap().is_none(), "the test needs a user without an entry");
+    let bench = Bench::new();
+    bench.open_to_all();
+    std::fs::create_dir_all(bench.path("deep/.aws")).unwrap();
+    bench.put("deep/.aws/credentials", "secret");
+    let run = |home: Option<&str>, args: &[&str]| {
+        let mut command = bench.command_as(nobody.as_raw(), args);
+        match home {
+            Some(home) => command.env("HOME", home),
+            None => command.env_remove("HOME"),
+        };
+        Run::of(command.output().unwrap())
+    };
+    for home in [None, Some(""), Some("home")] {
+        let read = run(home, &["read", "deep/.aws/credentials"]);
+        assert!(read.code == 1 && read.stderr.contains("[secret]"), "{home:?}: {read:?}");
+        assert_eq!(read.stdout, b"", "{home:?}");
+        let list = run(home, &["ls", "~"]);
+        assert_eq!(list.code, 3, "where `~` is cannot be known: {list:?}");
+        let doctor = run(home, &["doctor"]);
+        assert!(doctor.out().contains("home    not known"), "{home:?}: {doctor:?}");
+    }
+    // The control: a user whose home is known to be elsewhere can read it.
+    let read = run(Some("/elsewhere"), &["read", "deep/.aws/credentials"]);
+    assert_eq!(read.out(), "secret", "{read:?}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A workspace in a temporary directory, and the built binary run in it.
 
 use std::ffi::OsStr;
+use std::fs::Permissions;
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -55,6 +56,25 @@ impl Bench {
         command
     }
 
+    /// Lets other users into the directory of the workspace.
+    pub(crate) fn open_to_all(&self) {
+        std::fs::set_permissions(self.dir.path(), Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// As [`Bench::command`], run by root as another user.
+    pub(crate) fn command_as(&self, uid: u32, args: &[impl AsRef<OsStr>]) -> Command {
+        // The build may be below a directory that another user cannot enter. It is copied by another process: a child
+        // that another thread starts meanwhile has copies of this process's descriptors, and a file that is open for
+        // writing cannot be executed.
+        let program = self.dir.path().join("guard");
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_guard")).arg(&program).status().unwrap();
+        assert!(copied.success());
+        let mut command = Command::new("setpriv");
+        command.arg(format!("--reuid={uid}")).arg("--clear-groups").arg(program).args(args);
+        command.current_dir(self.root()).env_clear().stdin(Stdio::null());
+        command
+    }
+
     pub(crate) fn guard(&self, args: &[impl AsRef<OsStr>]) -> Run {
         self.guard_with(args, b"")
     }
@@ -90,7 +110,7 @@ impl Bench {
 }
 
 impl Run {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap(),
             stdout: output.stdout,
