@@ -1,7 +1,6 @@
 //! Listing a directory.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use guard_core::port::{Ask, Entry, Listing, OpError, Page};
 use rustix::fs::Dir;
@@ -14,13 +13,8 @@ use super::sys;
 
 /// Lists one page, sorted by the bytes of the names; memory is bounded by the page, not by the directory.
 pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpError> {
-    let after = match &page.after {
-        Some(cursor) => from_cursor(cursor).ok_or_else(|| OpError::Unsupported {
-            what: "a place in a listing that no listing gave".to_owned(),
-        })?,
-        // No name is empty, so that every name comes after this one.
-        None => Vec::new(),
-    };
+    // No name is empty, so that every name comes after that of a first page.
+    let after = page.after_name()?;
     let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
     let fail = |errno| errno::at(errno, "listing", &spot.path);
     if spot.meta.is_none() {
@@ -46,7 +40,7 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
             more = true;
         }
     }
-    let next = more.then(|| to_cursor(names.last().unwrap_or(&after)));
+    let next = more.then(|| Listing::cursor(names.last().unwrap_or(&after)));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
         let meta = sys::lstat(&fd, &name).map_err(fail)?;
@@ -59,18 +53,4 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
         }
     }
     Ok(Listing { resolved: spot.path, entries, next })
-}
-
-/// Names are any bytes and a cursor is text, so it is written in hexadecimal.
-fn to_cursor(name: &[u8]) -> String {
-    name.iter().fold(String::with_capacity(name.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn from_cursor(cursor: &str) -> Option<Vec<u8>> {
-    let digits = cursor.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

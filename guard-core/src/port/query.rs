@@ -1,5 +1,7 @@
 //! Requests that change nothing.
 
+use std::fmt::Write as _;
+
 use async_trait::async_trait;
 use guard_policy::{FileState, RootId, TargetPath};
 use schemars::JsonSchema;
@@ -125,6 +127,24 @@ pub struct Page {
     pub limit: u64,
 }
 
+impl Page {
+    /// Returns the bytes of the name that the page comes after; the empty name, which none is, for the first page.
+    ///
+    /// # Errors
+    ///
+    /// [`OpError::Unsupported`] for a text that [`Listing::cursor`] did not make.
+    pub fn after_name(&self) -> Result<Vec<u8>, OpError> {
+        let digits = self.after.as_deref().unwrap_or_default().as_bytes();
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let (pairs, odd) = digits.as_chunks::<2>();
+        let name: Option<Vec<u8>> =
+            pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+        name.filter(|_| odd.is_empty()).ok_or_else(|| OpError::Unsupported {
+            what: "a place in a listing that no listing gave".to_owned(),
+        })
+    }
+}
+
 /// Names in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
@@ -136,6 +156,19 @@ pub struct Listing {
     pub next: Option<String>,
 }
 
+impl Listing {
+    /// Makes the [`Listing::next`] of a page that ends with this name: names are any bytes and a cursor is text, so it
+    /// is written in hexadecimal.
+    #[must_use]
+    pub fn cursor(name: &[u8]) -> String {
+        name.iter().fold(String::with_capacity(name.len() * 2), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+}
+
 /// One name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
@@ -145,4 +178,21 @@ pub struct Entry {
     pub addressable: bool,
     /// What it is, by `lstat`; digests are never taken.
     pub state: FileState,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_name_and_nothing_else_is_one() {
+        let page = |after: &str| Page { after: Some(after.to_owned()), limit: 1 };
+        for name in [&b""[..], b"a", b"\0\xFF/\n"] {
+            assert_eq!(page(&Listing::cursor(name)).after_name(), Ok(name.to_vec()));
+        }
+        assert_eq!(Page::default().after_name(), Ok(Vec::new()));
+        for text in ["b", "6", "zz", "+1", "616", "a.txt"] {
+            assert!(page(text).after_name().is_err(), "{text}");
+        }
+    }
 }

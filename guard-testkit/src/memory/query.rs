@@ -71,13 +71,8 @@ pub(super) fn list(state: &State, ask: &Ask, page: &Page) -> Result<Listing, OpE
     if state.tree.node(ino).mode & 0o500 != 0o500 {
         return Err(OpError::PermissionDenied { path: path() });
     }
-    let after = match &page.after {
-        Some(cursor) => from_cursor(cursor).ok_or_else(|| OpError::Unsupported {
-            what: "a place in a listing that no listing gave".to_owned(),
-        })?,
-        // No name is empty, so every name comes after this one.
-        None => Vec::new(),
-    };
+    // No name is empty, so every name comes after that of a first page.
+    let after = page.after_name()?;
     let mut rest =
         names.range::<[u8], _>((std::ops::Bound::Excluded(after.as_slice()), std::ops::Bound::Unbounded));
     let entries: Vec<(&Vec<u8>, Entry)> = rest
@@ -89,7 +84,7 @@ pub(super) fn list(state: &State, ask: &Ask, page: &Page) -> Result<Listing, OpE
         })
         .collect();
     let last = entries.last().map_or(after.as_slice(), |(name, _)| name.as_slice());
-    let next = rest.next().is_some().then(|| to_cursor(last));
+    let next = rest.next().is_some().then(|| Listing::cursor(last));
     let entries = entries.into_iter().map(|(_, entry)| entry).collect();
     Ok(Listing { resolved: spot.path, entries, next })
 }
@@ -107,14 +102,4 @@ fn readable(state: &State, spot: &Spot) -> Result<Arc<Vec<u8>>, OpError> {
         Some((tree::Body::File(bytes), _)) => Ok(Arc::clone(bytes)),
         _ => Err(OpError::NotRegular { path: spot.path.clone(), state: spot.state(&state.tree) }),
     }
-}
-
-/// Names are any bytes and a cursor is text, so it is written in hexadecimal.
-fn to_cursor(name: &[u8]) -> String {
-    name.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
-fn from_cursor(cursor: &str) -> Option<Vec<u8>> {
-    let digits = cursor.as_bytes().chunks(2);
-    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
