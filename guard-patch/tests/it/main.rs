@@ -1,0 +1,3 @@
+//! What the engine promises, as tables and laws.
+
+mod parse;
