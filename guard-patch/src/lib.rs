@@ -32,17 +32,27 @@
 //! # Ok::<(), guard_patch::Rejected>(())
 //! ```
 
+mod anchor;
+mod assign;
+mod diagnose;
 mod diagnostic;
 mod grammar;
+mod hash;
+mod indent;
+mod index;
+mod lines;
 mod note;
 mod options;
 mod overlay;
 mod patch;
 mod path;
 mod plan;
+mod search;
 mod snapshot;
+mod splice;
 mod stream;
 mod tier;
+mod update;
 
 pub use diagnostic::{Closest, Code, Diagnostic, Rejected};
 pub use note::{Note, NoteKind};
