@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use memchr::memmem;
 
+use crate::anchor::Region;
 use crate::diagnostic::Closest;
 use crate::lines::Lines;
 use crate::tier::{self, Tier};
@@ -29,8 +30,10 @@ impl<'f> Closeness<'f> {
         Self { lines, left: Cell::new(LEAST + PASSES * lines.bytes().len()) }
     }
 
-    /// Returns the place at which most lines of a pattern stand, at any tier, and how the first that does not differs.
-    pub(crate) fn closest(&self, pattern: &[&str]) -> Option<Closest> {
+    /// Returns the place at which most lines of a pattern stand, and how the first that does not differs.
+    ///
+    /// Among places that are alike those inside the region come first.
+    pub(crate) fn closest(&self, pattern: &[&str], region: &Region) -> Option<Closest> {
         let mut votes: HashMap<usize, usize> = HashMap::new();
         // Long lines tell most.
         let mut telling: Vec<usize> = (0..pattern.len()).filter(|line| !blank(pattern[*line])).collect();
@@ -42,11 +45,20 @@ impl<'f> Closeness<'f> {
                 }
             }
         }
-        let most = votes.into_iter().max_by_key(|(start, count)| (*count, std::cmp::Reverse(*start)));
+        let most = votes
+            .into_iter()
+            .max_by_key(|(start, count)| (*count, region.contains(*start), std::cmp::Reverse(*start)));
         let start = match most {
             Some((start, _)) => start,
             // No line stands anywhere: the line that is most like the first one.
-            None => self.most_alike(pattern, *telling.iter().min()?)?,
+            None => {
+                let first = *telling.iter().min()?;
+                let inside =
+                    |line: &usize| line.checked_sub(first).is_some_and(|start| region.contains(start));
+                let lines = region.starts.first().map_or(0, |range| range.start)..self.lines.len();
+                let alike = self.most_alike(pattern, first, lines.filter(inside));
+                alike.or_else(|| self.most_alike(pattern, first, 0..self.lines.len()))?
+            }
         };
         self.compare(pattern, start)
     }
@@ -82,10 +94,15 @@ impl<'f> Closeness<'f> {
     }
 
     /// Returns where the pattern would begin if one of its lines were the line of the file that is most like it.
-    fn most_alike(&self, pattern: &[&str], offset: usize) -> Option<usize> {
+    fn most_alike(
+        &self,
+        pattern: &[&str],
+        offset: usize,
+        lines: impl Iterator<Item = usize>,
+    ) -> Option<usize> {
         let wanted = tier::trimmed(pattern[offset].as_bytes());
         let mut best = (0, None);
-        for line in offset..self.lines.len() {
+        for line in lines.filter(|line| *line >= offset) {
             let text = tier::trimmed(self.lines.content(line));
             if !self.spend(text.len() + 8) {
                 break;
@@ -104,16 +121,14 @@ impl<'f> Closeness<'f> {
             let line = start + offset;
             (line < self.lines.len()).then(|| self.lines.content(line))
         };
-        let mut fitting = 0;
-        let mut differs = None;
-        for (offset, text) in pattern.iter().enumerate() {
-            if file(offset).is_some_and(|line| line == text.as_bytes()) {
-                fitting += 1;
-            } else if differs.is_none() {
-                differs = Some((offset, *text));
-            }
-        }
-        let (offset, text) = differs?;
+        let fits = |tier, offset, text: &str| {
+            file(offset).is_some_and(|line| tier::equal(tier, line, text.as_bytes()))
+        };
+        let numbered = || pattern.iter().copied().enumerate();
+        let fitting = numbered().filter(|(offset, text)| fits(Tier::Unicode, *offset, text)).count();
+        // What no tier forgives comes before what a tier does.
+        let differs = |tier| numbered().find(|(offset, text)| !fits(tier, *offset, text));
+        let (offset, text) = differs(Tier::Unicode).or_else(|| differs(Tier::Exact))?;
         Some(Closest {
             file_line: start + 1,
             fitting,

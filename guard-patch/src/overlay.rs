@@ -263,6 +263,10 @@ impl<'s> Overlay<'s> {
         let mut plans = Vec::new();
         for path in paths {
             let Some(state) = self.states.remove(*path) else { continue };
+            // An operation that failed, where a plan is kept in spite of that, did nothing.
+            if state.failed && state.cause.is_none() {
+                continue;
+            }
             let before = match state.before {
                 Entry::Absent => Before::Absent,
                 Entry::File(_) => Before::File,

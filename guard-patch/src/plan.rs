@@ -12,6 +12,7 @@ use crate::tier::Tier;
 #[non_exhaustive]
 pub struct Plan {
     /// Every path that the patch names, once, in the order of [`Patch::paths`], with what becomes of it.
+    /// Where the plan stopped, paths that no operation reached are left out.
     pub files: Vec<FilePlan>,
     /// What the caller should know, in the order of the patch's lines: [`Patch::notes`], and those of the plan.
     pub notes: Vec<Note>,
@@ -36,7 +37,7 @@ impl Plan {
 /// | `Absent` | `Bytes` | create it, where nothing is (also the destination of a move with an edit: `moved_from` is set) |
 /// | `Absent` | `Same` | move `moved_from` here, where nothing is |
 /// | `File` | `Bytes` | replace its content |
-/// | `File` | `Absent` | delete it; if `moved_to` is set, the plan of that path takes its content over |
+/// | `File` | `Absent` | delete it; but if `moved_to` names a path that ends in `Same`, that move takes it away |
 /// | `File` | `Same` | nothing: it stays as it is |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -282,7 +282,7 @@ fn absent(
         .candidates(region.anchors.iter().map(|line| line + 1))
         .remedy("read the file again and copy the lines that are there now");
     let texts: Vec<&str> = search.texts(shape.old).collect();
-    problem.closest = context.closeness.closest(&texts);
+    problem.closest = context.closeness.closest(&texts, region);
     refused(problem)
 }
 
@@ -356,7 +356,7 @@ fn lost_anchor(context: &Context<'_, '_, '_>, chunk: &Chunk, lost: &Lost) -> Dia
             let what = format!("the anchor `{shown}` is not in the file{below}");
             let mut problem = Diagnostic::new(Code::AnchorNotFound, line, what)
                 .remedy("use a whole line of the file that stands above the chunk, or leave the anchor out");
-            problem.closest = context.closeness.closest(&[text]);
+            problem.closest = context.closeness.closest(&[text], &Region::whole(context.search.lines()));
             problem
         }
         Lost::Ambiguous(number, lines) => {

@@ -1,3 +1,8 @@
 //! What the engine promises, as tables and laws.
 
+mod diagnostics;
+mod issue;
+mod notation;
+mod operations;
 mod parse;
+mod rules;
