@@ -317,3 +317,75 @@ fn occurrences(lines: &[u32], pattern: &[u32]) -> Vec<u32> {
     }
     places
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::lines::LoneCr;
+    use crate::tier;
+
+    /// Every place of a pattern, line by line.
+    fn naive(lines: &Lines<'_>, pattern: &[&str], tier: Tier) -> Vec<usize> {
+        let fits = |place: usize| {
+            let mut texts = pattern.iter().enumerate();
+            texts.all(|(offset, text)| tier::equal(tier, lines.content(place + offset), text.as_bytes()))
+        };
+        (0..(lines.len() + 1).saturating_sub(pattern.len())).filter(|place| fits(*place)).collect()
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop::sample::select(vec!["a", "b", "", " a", "a ", "\u{2018}a", "'a", "x'a", "a\r", "é"])
+            .prop_map(ToOwned::to_owned)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+        #[test]
+        fn places_are_those_found_line_by_line(
+            file in prop::collection::vec((text(), prop::sample::select(vec!["\n", "\n", "\n", "\r\n"])), 0..20),
+            uniform in any::<bool>(),
+            unterminated in any::<bool>(),
+            // Few patterns, which are looked for in the bytes, or many.
+            patterns in prop_oneof![
+                prop::collection::vec(prop::collection::vec(text(), 1..4), 1..3),
+                prop::collection::vec(prop::collection::vec(text(), 1..4), 16..20),
+            ],
+        ) {
+            let file: String =
+                file.iter().flat_map(|(line, end)| [line.as_str(), if uniform { "\n" } else { end }]).collect();
+            let file = if unterminated { file.trim_end_matches(['\r', '\n']) } else { &file };
+            let lines = Lines::new(file.as_bytes(), LoneCr::Data);
+            let mut search = Search::new(&lines);
+            let ids: Vec<PatternId> =
+                patterns.iter().map(|pattern| search.pattern(pattern.iter().map(String::as_str))).collect();
+            for (id, pattern) in ids.iter().zip(&patterns) {
+                let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
+                for tier in Tier::ALL {
+                    let expected = naive(&lines, &pattern, tier);
+                    for line in 0..=lines.len() {
+                        let next = expected.iter().copied().find(|place| *place >= line);
+                        let previous = expected.iter().copied().rev().find(|place| *place <= line);
+                        prop_assert_eq!(search.next(*id, tier, line).unwrap(), next);
+                        prop_assert_eq!(search.previous(*id, tier, line).unwrap(), previous);
+                    }
+                    prop_assert_eq!(search.is_once(*id, tier).unwrap(), expected.len() == 1);
+                }
+            }
+        }
+
+        #[test]
+        fn one_pass_finds_every_occurrence(
+            lines in prop::collection::vec(1u32..3, 0..24),
+            pattern in prop::collection::vec(1u32..3, 1..5),
+        ) {
+            let expected: Vec<u32> = (0..lines.len())
+                .filter(|at| lines[*at..].starts_with(&pattern))
+                .map(|at| at as u32)
+                .collect();
+            prop_assert_eq!(occurrences(&lines, &pattern), expected);
+        }
+    }
+}

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 mod cargo;
 mod ci;
+mod conformance;
 mod skips;
 mod soak;
 mod test;
@@ -30,6 +31,8 @@ enum Command {
     Ci,
     /// Checks the layer invariants and the repository's rules.
     Tidy,
+    /// Runs the patch engine over a folder of scenarios.
+    Conformance(conformance::Args),
     /// Runs the race tests with many rounds.
     Soak(soak::Args),
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
+        Command::Conformance(args) => conformance::run(&args),
         Command::Soak(args) => soak::run(&args),
     };
     match done {

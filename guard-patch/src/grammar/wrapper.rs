@@ -138,7 +138,8 @@ fn tokens(line: &str) -> Option<Vec<Token>> {
             tokens.push(Token::Operator(operator));
             rest = &rest[operator.len()..];
         } else {
-            let (word, after) = word(rest)?;
+            // A `<` alone is no operator that is known here, and no word.
+            let (word, after) = word(rest).filter(|(_, after)| after.len() < rest.len())?;
             tokens.push(Token::Word(word));
             rest = after;
         }
@@ -205,6 +206,7 @@ mod tests {
             (&["bash -lc \"cd x && apply_patch <<EOF"], None, None),
             (&["pushd x && apply_patch <<EOF"], None, None),
             (&["(cd x; apply_patch <<EOF"], None, None),
+            (&["a < b"], Some(""), None),
             (&["We print it with cout << x << y;"], Some(""), None),
             (&["Then cd into the directory."], Some(""), None),
         ] {
