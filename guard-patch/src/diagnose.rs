@@ -48,17 +48,15 @@ impl<'f> Closeness<'f> {
         let most = votes
             .into_iter()
             .max_by_key(|(start, count)| (*count, region.contains(*start), std::cmp::Reverse(*start)));
-        let start = match most {
-            Some((start, _)) => start,
+        let start = if let Some((start, _)) = most {
+            start
+        } else {
             // No line stands anywhere: the line that is most like the first one.
-            None => {
-                let first = *telling.iter().min()?;
-                let inside =
-                    |line: &usize| line.checked_sub(first).is_some_and(|start| region.contains(start));
-                let lines = region.starts.first().map_or(0, |range| range.start)..self.lines.len();
-                let alike = self.most_alike(pattern, first, lines.filter(inside));
-                alike.or_else(|| self.most_alike(pattern, first, 0..self.lines.len()))?
-            }
+            let first = *telling.iter().min()?;
+            let inside = |line: &usize| line.checked_sub(first).is_some_and(|start| region.contains(start));
+            let lines = region.starts.first().map_or(0, |range| range.start)..self.lines.len();
+            let alike = self.most_alike(pattern, first, lines.filter(inside));
+            alike.or_else(|| self.most_alike(pattern, first, 0..self.lines.len()))?
         };
         self.compare(pattern, start)
     }

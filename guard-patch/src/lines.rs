@@ -119,11 +119,7 @@ impl<'f> Lines<'f> {
     /// Returns a line without its end.
     pub(crate) fn content(&self, line: usize) -> &'f [u8] {
         let whole = self.whole(line);
-        match whole {
-            [content @ .., b'\r', b'\n'] | [content @ .., b'\n'] => content,
-            [content @ .., b'\r'] if self.cr_ends => content,
-            content => content,
-        }
+        &whole[..whole.len() - self.eol(line).map_or(0, |eol| eol.bytes().len())]
     }
 
     /// Returns the end of a line; only the last line may have none.

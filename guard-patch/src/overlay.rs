@@ -123,7 +123,11 @@ impl<'s> Overlay<'s> {
     fn apply(&mut self, operation: &Operation) -> Vec<Diagnostic> {
         // All paths that an operation names are known to the overlay, also if it fails.
         let paths = std::iter::once(&operation.path).chain(operation.destination().map(|to| &to.path));
-        if paths.clone().fold(false, |failed, path| self.state(path).failed || failed) {
+        let mut failed = false;
+        for path in paths.clone() {
+            failed |= self.state(path).failed;
+        }
+        if failed {
             return Vec::new();
         }
         let problems = match &operation.action {

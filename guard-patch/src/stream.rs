@@ -281,7 +281,7 @@ impl Parser {
             }
             // An End line at the margin was met before; this one is indented, and something follows it.
             Marker::End => {
-                self.misplaced(at, text, "nothing may follow an End line that is indented", listener)
+                self.misplaced(at, text, "nothing may follow an End line that is indented", listener);
             }
             Marker::EndOfFile => {
                 if self.body.end_of_file(at, &mut self.patch, &mut self.problems, listener) == Taken::No {

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod bench;
 mod cargo;
 mod ci;
 mod conformance;
+mod fuzz;
 mod skips;
 mod soak;
 mod test;
@@ -33,6 +35,10 @@ enum Command {
     Tidy,
     /// Runs the patch engine over a folder of scenarios.
     Conformance(conformance::Args),
+    /// Measures the patch engine.
+    Bench(bench::Args),
+    /// Runs the patch engine on inputs that nobody thought of.
+    Fuzz(fuzz::Args),
     /// Runs the race tests with many rounds.
     Soak(soak::Args),
 }
@@ -49,6 +55,8 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Tidy => tidy::run(),
         Command::Conformance(args) => conformance::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Soak(args) => soak::run(&args),
     };
     match done {

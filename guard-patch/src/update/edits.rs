@@ -17,7 +17,7 @@ use crate::tier::Tier;
 /// The edits of an Update.
 #[derive(Debug, Default)]
 pub(super) struct Edits<'p> {
-    pub(super) edits: Vec<Edit>,
+    pub(super) list: Vec<Edit>,
     pub(super) inserted: Vec<Cow<'p, [u8]>>,
     /// The edits whose last line is to be the file's last, without an end: the edit, the chunk, the patch's line.
     unterminated: Vec<(usize, usize, usize)>,
@@ -43,7 +43,7 @@ impl<'p> Edits<'p> {
                 indentations.learn(line.text.as_bytes(), lines.content(placed.place + offset));
             }
         }
-        let first = self.edits.len();
+        let first = self.list.len();
         let mut at = placed.place;
         for run in chunk
             .lines
@@ -61,7 +61,7 @@ impl<'p> Edits<'p> {
             }
             let inserted = start..self.inserted.len();
             let last = self.last_line(run, placed.chunk);
-            self.edits.push(Edit { at, removed, inserted, last });
+            self.list.push(Edit { at, removed, inserted, last });
             at += removed;
         }
         if options.codex {
@@ -74,7 +74,7 @@ impl<'p> Edits<'p> {
     fn last_line(&mut self, run: &[ChunkLine], chunk: usize) -> LastLine {
         let marked = |kind| run.iter().find(|line| line.kind == kind && line.no_newline);
         if let Some(line) = marked(LineKind::Add) {
-            self.unterminated.push((self.edits.len(), chunk, line.line));
+            self.unterminated.push((self.list.len(), chunk, line.line));
             LastLine::Unterminated
         } else if marked(LineKind::Remove).is_some() {
             LastLine::Terminated
@@ -95,7 +95,7 @@ impl<'p> Edits<'p> {
             return Ok(());
         }
         let edge = |line: Option<&ChunkLine>| line.is_some_and(|line| line.kind == LineKind::Add);
-        let edits = &self.edits[first..];
+        let edits = &self.list[first..];
         let stands_at = |from: Option<usize>, edit: &Edit| {
             let new = &self.inserted[edit.inserted.clone()];
             let old = from.map(|from| from..from + new.len()).filter(|range| range.end <= lines.len())?;
@@ -123,8 +123,8 @@ impl<'p> Edits<'p> {
     /// Refuses a last line without an end that is not the last line of the file.
     pub(super) fn check_ends(&self, lines: &Lines<'_>, problems: &mut Vec<Diagnostic>) {
         for (number, chunk, line) in &self.unterminated {
-            let ends = self.edits.get(*number).is_some_and(|edit| edit.at + edit.removed == lines.len());
-            let more = self.edits.iter().skip(number + 1).any(|edit| !edit.inserted.is_empty());
+            let ends = self.list.get(*number).is_some_and(|edit| edit.at + edit.removed == lines.len());
+            let more = self.list.iter().skip(number + 1).any(|edit| !edit.inserted.is_empty());
             if !ends || more {
                 let what = "the line is said to have no end, but it would not be the file's last";
                 let problem = Diagnostic::new(Code::FinalNewline, *line, what);

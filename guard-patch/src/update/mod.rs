@@ -40,19 +40,10 @@ pub(crate) fn update(bytes: &[u8], chunks: &[Chunk], options: &Options) -> Resul
     let closeness = Closeness::new(&lines);
     let context = Context { search: &search, closeness: &closeness, options };
     let mut problems = Vec::new();
-    let placed = match place_all(&context, chunks, &shapes, &mut problems) {
-        Ok(placed) => placed,
-        Err(TooMuchWork) => {
-            let what = "finding the places of the chunks takes too much work: too many places look alike";
-            let line = chunks.first().map_or(0, |chunk| chunk.line);
-            problems.clear();
-            problems.push(
-                Diagnostic::new(Code::TooMuchWork, line, what)
-                    .remedy("use fewer chunks, with lines that the file has only once"),
-            );
-            Vec::new()
-        }
-    };
+    let placed = place_all(&context, chunks, &shapes, &mut problems).unwrap_or_else(|TooMuchWork| {
+        problems = vec![too_much_work(chunks)];
+        Vec::new()
+    });
     let mut edits = edits::Edits::default();
     for placed in &placed {
         if let Err(problem) = edits.add(&lines, &chunks[placed.chunk], &shapes[placed.chunk], placed, options)
@@ -68,8 +59,15 @@ pub(crate) fn update(bytes: &[u8], chunks: &[Chunk], options: &Options) -> Resul
     let mut notes = Vec::new();
     let applied = placed.iter().map(|placed| applied(placed, &chunks[placed.chunk], &mut notes)).collect();
     let ends = if options.codex { Ends::First } else { Ends::Inherited };
-    let written = splice(&lines, &edits.edits, &edits.inserted, ends);
+    let written = splice(&lines, &edits.list, &edits.inserted, ends);
     Ok(Updated { bytes: Some(written).filter(|written| written != bytes), applied, notes })
+}
+
+fn too_much_work(chunks: &[Chunk]) -> Diagnostic {
+    let what = "finding the places of the chunks takes too much work: too many places look alike";
+    let line = chunks.first().map_or(0, |chunk| chunk.line);
+    let remedy = "use fewer chunks, with lines that the file has only once";
+    Diagnostic::new(Code::TooMuchWork, line, what).remedy(remedy)
 }
 
 fn numbered(mut problem: Diagnostic, chunk: usize) -> Diagnostic {
@@ -113,7 +111,7 @@ fn place_all(
         }
     }
     let Some(places) = assign_all(context, chunks, &mut spots, problems)? else { return Ok(Vec::new()) };
-    let placed = spots.into_iter().zip(places).map(|((chunk, spot), place)| Placed {
+    let all = spots.into_iter().zip(places).map(|((chunk, spot), place)| Placed {
         chunk,
         place,
         tier: spot.tier,
@@ -121,7 +119,7 @@ fn place_all(
         outcome: spot.outcome,
         hinted: spot.hinted,
     });
-    Ok(placed.collect())
+    Ok(all.collect())
 }
 
 /// The spots of chunks, as places to assign.

@@ -94,6 +94,7 @@ impl Spot {
 
 type Found<T> = Result<Result<T, Box<Diagnostic>>, TooMuchWork>;
 
+#[expect(clippy::unnecessary_wraps, reason = "it is what the functions that refuse return")]
 fn refused<T>(problem: Diagnostic) -> Found<T> {
     Ok(Err(Box::new(problem)))
 }

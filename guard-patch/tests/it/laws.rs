@@ -128,15 +128,16 @@ fn minimal(lines: &[String], edits: &[Edit]) -> Option<(String, Vec<u8>)> {
 
 /// Returns the edits that undo edits.
 fn inverse(lines: &[String], edits: &[Edit]) -> Vec<Edit> {
-    let mut shift = 0isize;
+    let (mut more, mut fewer) = (0, 0);
     let mut inverse = Vec::new();
     for edit in edits {
         inverse.push(Edit {
-            at: edit.at.checked_add_signed(shift).unwrap(),
+            at: edit.at + more - fewer,
             removed: edit.added.len(),
             added: lines[edit.at..edit.at + edit.removed].to_vec(),
         });
-        shift += edit.added.len() as isize - edit.removed as isize;
+        more += edit.added.len();
+        fewer += edit.removed;
     }
     inverse
 }
@@ -168,7 +169,7 @@ const MUTATIONS: [Mutation; 8] = [
 /// Mutates the lines of a file: each line with its end, as bytes. Every line keeps its number in `origin`.
 fn mutate(lines: &[String], mutation: Mutation, seed: usize) -> (Vec<u8>, Vec<(Option<usize>, Vec<u8>)>) {
     let mut out: Vec<(Option<usize>, Vec<u8>)> = Vec::new();
-    let pick = |line: usize| (line * 7 + seed) % 3 == 0;
+    let pick = |line: usize| (line * 7 + seed).is_multiple_of(3);
     for (number, line) in lines.iter().enumerate() {
         let end = match mutation {
             Mutation::Crlf => "\r\n",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use guard_patch::{After, Options, Plan, Rejected, parse, plan};
 
 /// A file: `⏎` is LF, `␍` CR, `⇥` a tab, `\xHH` a byte, `BOM` the byte order mark.
-pub fn file(text: &str) -> Vec<u8> {
+pub(crate) fn file(text: &str) -> Vec<u8> {
     let text = text.replace('⏎', "\n").replace('␍', "\r").replace('⇥', "\t").replace("BOM", "\u{feff}");
     let mut parts = text.split("\\x");
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
@@ -17,7 +17,7 @@ pub fn file(text: &str) -> Vec<u8> {
 }
 
 /// Writes a file as [`file`] reads it.
-pub fn show(bytes: &[u8]) -> String {
+pub(crate) fn show(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
         out.push_str(chunk.valid());
@@ -29,21 +29,21 @@ pub fn show(bytes: &[u8]) -> String {
 }
 
 /// A patch: `|` separates its lines, `(blank)` is an empty one.
-pub fn patch(operations: &str) -> String {
+pub(crate) fn patch(operations: &str) -> String {
     let lines = operations.split('|').map(|line| if line == "(blank)" { "" } else { line });
     let body: Vec<String> = lines.map(|line| line.replace('⇥', "\t").replace('␍', "\r")).collect();
     format!("*** Begin Patch\n{}\n*** End Patch\n", body.join("\n"))
 }
 
 /// Applies operations to files.
-pub fn run(files: &[(&str, &str)], operations: &str, options: &Options) -> Result<Plan, Rejected> {
+pub(crate) fn run(files: &[(&str, &str)], operations: &str, options: &Options) -> Result<Plan, Rejected> {
     let files: BTreeMap<String, Vec<u8>> =
         files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect();
     plan(&parse(&patch(operations))?, &files, options)
 }
 
 /// Writes the reasons of a refusal: the patch's line, the code, the lines of the file.
-pub fn reasons(rejected: &Rejected) -> String {
+pub(crate) fn reasons(rejected: &Rejected) -> String {
     let reasons = rejected.0.iter().map(|problem| {
         let lines: Vec<String> = problem.candidates.iter().map(ToString::to_string).collect();
         let lines = if lines.is_empty() { String::new() } else { format!(" at {}", lines.join(",")) };
@@ -53,7 +53,7 @@ pub fn reasons(rejected: &Rejected) -> String {
 }
 
 /// Applies the body of an Update to a file and writes the result, or the reasons; the body's first line is 3.
-pub fn update_with(text: &str, body: &str, options: &Options) -> String {
+pub(crate) fn update_with(text: &str, body: &str, options: &Options) -> String {
     match run(&[("f", text)], &format!("*** Update File: f|{body}"), options) {
         Ok(plan) => match &plan.files[0].after {
             After::Bytes(bytes) => show(bytes),
@@ -64,19 +64,19 @@ pub fn update_with(text: &str, body: &str, options: &Options) -> String {
     }
 }
 
-pub fn update(text: &str, body: &str) -> String {
+pub(crate) fn update(text: &str, body: &str) -> String {
     update_with(text, body, &Options::default())
 }
 
 /// Checks a table of files, bodies of Updates and results.
-pub fn check(table: &[(&str, &str, &str)]) {
+pub(crate) fn check(table: &[(&str, &str, &str)]) {
     for (text, body, expected) in table {
         assert_eq!(update(text, body), *expected, "file {text:?}, patch {body:?}");
     }
 }
 
 /// Writes what becomes of each path.
-pub fn net(plan: &Plan) -> String {
+pub(crate) fn net(plan: &Plan) -> String {
     let files = plan.files.iter().map(|file| {
         let after = match &file.after {
             After::Absent => "absent".to_owned(),
@@ -92,7 +92,7 @@ pub fn net(plan: &Plan) -> String {
 }
 
 /// Checks a table of files, operations and net effects.
-pub fn check_net(table: &[(&[(&str, &str)], &str, &str)]) {
+pub(crate) fn check_net(table: &[(&[(&str, &str)], &str, &str)]) {
     for (files, operations, expected) in table {
         let got = match run(files, operations, &Options::default()) {
             Ok(plan) => net(&plan),

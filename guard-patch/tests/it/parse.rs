@@ -24,12 +24,12 @@ fn write(patch: &Patch) -> String {
         let _ = write!(out, "[{environment}] ");
     }
     let operations = patch.operations().iter().map(|operation| {
-        let path = &operation.path;
+        let named = &operation.path;
         match &operation.action {
-            Action::Add { content } => format!("add {path} {content:?}"),
-            Action::Delete => format!("delete {path}"),
+            Action::Add { content } => format!("add {named} {content:?}"),
+            Action::Delete => format!("delete {named}"),
             Action::Update { move_to, chunks } => {
-                let mut out = format!("update {path}");
+                let mut out = format!("update {named}");
                 if let Some(to) = move_to {
                     let _ = write!(out, " to {}", to.path);
                 }
