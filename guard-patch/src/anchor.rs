@@ -36,8 +36,8 @@ pub(crate) enum Lost {
 
 impl Region {
     /// Returns the region of a chunk without anchors.
-    pub(crate) fn whole(lines: &Lines<'_>) -> Self {
-        let all = 0..lines.len() + 1;
+    pub(crate) fn whole() -> Self {
+        let all = Range { start: 0, end: usize::MAX };
         Self { starts: vec![all], flat: false, anchors: Vec::new(), tier: None, prefix: false }
     }
 
@@ -98,7 +98,7 @@ pub(crate) fn locate(
     ceiling: Tier,
 ) -> Result<Result<Region, Lost>, TooMuchWork> {
     let lines = search.lines();
-    let mut region = Region::whole(lines);
+    let mut region = Region::whole();
     for (number, anchor) in anchors.iter().enumerate() {
         let above = region.anchors.first().map(|first| {
             let depth =

@@ -4,16 +4,18 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use crate::anchor::Region;
 use crate::diagnostic::Closest;
 use crate::lines::Lines;
 use crate::tier::{self, Tier};
 
-/// The work that may go into the messages of one Update, in bytes that are looked at: passes over the file, and more.
-const PASSES: usize = 2;
+/// The bytes that may be looked through for the messages of one Update, beside one pass over the file.
 const LEAST: usize = 1 << 20;
+
+/// The bytes at the beginning of a region in which a line is looked for that is alike.
+const ALIKE: usize = 1 << 18;
 
 /// How many lines of a chunk are looked for, and at how many places each.
 const LINES: usize = 16;
@@ -27,7 +29,7 @@ pub(crate) struct Closeness<'f> {
 
 impl<'f> Closeness<'f> {
     pub(crate) fn new(lines: &'f Lines<'f>) -> Self {
-        Self { lines, left: Cell::new(LEAST + PASSES * lines.bytes().len()) }
+        Self { lines, left: Cell::new(LEAST + lines.bytes().len()) }
     }
 
     /// Returns the place at which most lines of a pattern stand, and how the first that does not differs.
@@ -53,10 +55,8 @@ impl<'f> Closeness<'f> {
         } else {
             // No line stands anywhere: the line that is most like the first one.
             let first = *telling.iter().min()?;
-            let inside = |line: &usize| line.checked_sub(first).is_some_and(|start| region.contains(start));
-            let lines = region.starts.first().map_or(0, |range| range.start)..self.lines.len();
-            let alike = self.most_alike(pattern, first, lines.filter(inside));
-            alike.or_else(|| self.most_alike(pattern, first, 0..self.lines.len()))?
+            let alike = self.most_alike(pattern, first, region);
+            alike.or_else(|| self.most_alike(pattern, first, &Region::whole()))?
         };
         self.compare(pattern, start)
     }
@@ -92,26 +92,34 @@ impl<'f> Closeness<'f> {
     }
 
     /// Returns where the pattern would begin if one of its lines were the line of the file that is most like it.
-    fn most_alike(
-        &self,
-        pattern: &[&str],
-        offset: usize,
-        lines: impl Iterator<Item = usize>,
-    ) -> Option<usize> {
+    fn most_alike(&self, pattern: &[&str], offset: usize, region: &Region) -> Option<usize> {
         let wanted = tier::trimmed(pattern[offset].as_bytes());
+        let bytes = self.lines.bytes();
+        // Without an index, which a large file may not have so far.
+        let first = region.starts.first().map_or(0, |range| range.start);
+        let start = |line: usize| self.lines.start(line.min(self.lines.len()));
+        let mut at = if first == 0 { self.lines.first_start() } else { start(first + offset) };
+        let end = match region.starts.last() {
+            Some(last) if last.end < usize::MAX => start(last.end + offset),
+            _ => bytes.len(),
+        };
+        let stop = end.min(at + ALIKE);
         let mut best = (0, None);
-        for line in lines.filter(|line| *line >= offset) {
-            let text = tier::trimmed(self.lines.content(line));
+        while at < stop {
+            let end = memchr(b'\n', &bytes[at..stop]).map_or(stop, |end| at + end);
+            let text = tier::trimmed(bytes[at..end].strip_suffix(b"\r").unwrap_or(&bytes[at..end]));
             if !self.spend(text.len() + 8) {
                 break;
             }
             let alike = alike(wanted, text);
             // At least half of the longer one.
             if alike * 2 >= wanted.len().max(text.len()) && alike > best.0 {
-                best = (alike, Some(line - offset));
+                best = (alike, Some(at));
             }
+            at = end + 1;
         }
-        best.1
+        let start = self.lines.line_at(best.1?).checked_sub(offset)?;
+        region.contains(start).then_some(start)
     }
 
     fn compare(&self, pattern: &[&str], start: usize) -> Option<Closest> {

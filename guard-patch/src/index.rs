@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::hash::{self, BuildHashed};
+use crate::hash::Seed;
 use crate::lines::Lines;
 use crate::tier::{self, Tier};
 
@@ -20,12 +20,12 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub(crate) fn new(lines: &Lines<'_>, words: &[&str], tier: Tier) -> Self {
-        let vocabulary = Vocabulary::new(words, tier);
+    pub(crate) fn new(lines: &Lines<'_>, words: &[&str], tier: Tier, seed: Seed) -> Self {
+        let vocabulary = Vocabulary::new(words, tier, seed);
         let mut scratch = Vec::new();
         let numbers: Vec<u32> =
             (0..lines.len()).map(|line| vocabulary.number(tier, lines.content(line), &mut scratch)).collect();
-        let mut starts = vec![0u32; vocabulary.keys.len() + 2];
+        let mut starts = vec![0u32; vocabulary.numbers.len() + 2];
         for number in &numbers {
             starts[*number as usize + 1] += 1;
         }
@@ -64,20 +64,16 @@ impl Index {
 /// The keys of a patch's words at one tier.
 struct Vocabulary {
     words: Vec<u32>,
-    /// Distinct keys; the key of number `n` is at `n - 1`.
-    keys: Vec<Vec<u8>>,
-    /// The numbers of keys that share a hash, sorted by key, so that even a crafted patch costs only a binary search.
-    buckets: HashMap<u64, Vec<u32>, BuildHashed>,
+    numbers: HashMap<Vec<u8>, u32, Seed>,
     /// Which lengths (up to 511 exactly) there are, so that most lines need no hash.
     lengths: [u64; 8],
 }
 
 impl Vocabulary {
-    fn new(words: &[&str], tier: Tier) -> Self {
+    fn new(words: &[&str], tier: Tier, seed: Seed) -> Self {
         let mut vocabulary = Self {
             words: Vec::with_capacity(words.len()),
-            keys: Vec::new(),
-            buckets: HashMap::default(),
+            numbers: HashMap::with_capacity_and_hasher(words.len(), seed),
             lengths: [0; 8],
         };
         let mut scratch = Vec::new();
@@ -90,19 +86,14 @@ impl Vocabulary {
     }
 
     fn add(&mut self, key: &[u8]) -> u32 {
-        let keys = &self.keys;
-        let bucket = self.buckets.entry(hash::line(key)).or_default();
-        match bucket.binary_search_by(|number| keys[*number as usize - 1].as_slice().cmp(key)) {
-            Ok(found) => bucket[found],
-            Err(at) => {
-                let number = keys.len() as u32 + 1;
-                bucket.insert(at, number);
-                self.keys.push(key.to_owned());
-                let (word, bit) = length_bit(key.len());
-                self.lengths[word] |= bit;
-                number
-            }
+        if let Some(number) = self.numbers.get(key) {
+            return *number;
         }
+        let number = self.numbers.len() as u32 + 1;
+        self.numbers.insert(key.to_owned(), number);
+        let (word, bit) = length_bit(key.len());
+        self.lengths[word] |= bit;
+        number
     }
 
     fn number(&self, tier: Tier, line: &[u8], scratch: &mut Vec<u8>) -> u32 {
@@ -111,9 +102,7 @@ impl Vocabulary {
         if self.lengths[word] & bit == 0 {
             return 0;
         }
-        let Some(bucket) = self.buckets.get(&hash::line(key)) else { return 0 };
-        let found = bucket.binary_search_by(|number| self.keys[*number as usize - 1].as_slice().cmp(key));
-        found.map_or(0, |found| bucket[found])
+        self.numbers.get(key).copied().unwrap_or(0)
     }
 }
 

@@ -1,5 +1,7 @@
 //! A file's bytes as lines.
 
+use std::cell::OnceCell;
+
 use memchr::{memchr, memchr_iter, memchr2_iter};
 
 /// The end of a line.
@@ -31,16 +33,24 @@ pub(crate) enum LoneCr {
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// An index of the lines of a file; a byte order mark belongs to none of them.
+/// The lines of a file; a byte order mark belongs to none of them.
 #[derive(Debug)]
 pub(crate) struct Lines<'f> {
     bytes: &'f [u8],
+    /// Where the first line starts.
+    start: usize,
+    cr: bool,
+    cr_ends: bool,
+    index: OnceCell<Index>,
+}
+
+/// Where lines start and how they end; what is not found needs none.
+#[derive(Debug)]
+struct Index {
     /// Where each line starts, and where the last one ends.
     starts: Vec<usize>,
-    cr_ends: bool,
     /// The end that every line with an end has, if there is only one kind.
     uniform: Option<Eol>,
-    first: Option<Eol>,
     majority: Option<Eol>,
 }
 
@@ -48,50 +58,69 @@ impl<'f> Lines<'f> {
     pub(crate) fn new(bytes: &'f [u8], lone_cr: LoneCr) -> Self {
         let start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
         let cr = memchr(b'\r', bytes).is_some();
-        let lf = memchr(b'\n', bytes).is_some();
-        let cr_ends = cr && (lone_cr == LoneCr::Ends || !lf);
-        let mut starts = vec![start];
-        // LF, CRLF, CR.
-        let mut counts = [0usize; 3];
-        if cr_ends {
-            for at in memchr2_iter(b'\r', b'\n', bytes) {
-                if bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n') {
-                    continue;
+        let cr_ends = cr && (lone_cr == LoneCr::Ends || memchr(b'\n', bytes).is_none());
+        Self { bytes, start, cr, cr_ends, index: OnceCell::new() }
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let mut starts = Vec::with_capacity(self.estimate());
+            starts.push(self.start);
+            // LF, CRLF, CR.
+            let mut counts = [0usize; 3];
+            if self.cr_ends {
+                for at in memchr2_iter(b'\r', b'\n', self.bytes) {
+                    let crlf = at > 0 && self.bytes[at - 1] == b'\r';
+                    match self.bytes[at] {
+                        b'\r' if self.bytes.get(at + 1) == Some(&b'\n') => continue,
+                        b'\r' => counts[2] += 1,
+                        _ => counts[usize::from(crlf)] += 1,
+                    }
+                    starts.push(at + 1);
                 }
-                starts.push(at + 1);
-                counts[match bytes[at] {
-                    b'\r' => 2,
-                    _ => usize::from(at > 0 && bytes[at - 1] == b'\r'),
-                }] += 1;
+            } else if self.cr {
+                for at in memchr_iter(b'\n', self.bytes) {
+                    starts.push(at + 1);
+                    counts[usize::from(at > 0 && self.bytes[at - 1] == b'\r')] += 1;
+                }
+            } else {
+                starts.extend(memchr_iter(b'\n', self.bytes).map(|at| at + 1));
+                counts[0] = starts.len() - 1;
             }
-        } else if cr {
-            for at in memchr_iter(b'\n', bytes) {
-                starts.push(at + 1);
-                counts[usize::from(at > 0 && bytes[at - 1] == b'\r')] += 1;
+            if self.unterminated() {
+                starts.push(self.bytes.len());
             }
-        } else {
-            starts.extend(memchr_iter(b'\n', bytes).map(|at| at + 1));
-            counts[0] = starts.len() - 1;
+            let kinds = [(Eol::Lf, counts[0]), (Eol::CrLf, counts[1]), (Eol::Cr, counts[2])];
+            let most = counts.iter().max().copied().unwrap_or_default();
+            let mut often = kinds.iter().filter(|(_, count)| *count == most && most > 0).map(|(eol, _)| *eol);
+            // A tie is decided by the first line.
+            let first = starts.get(1).and_then(|end| self.end_of(&self.bytes[starts[0]..*end]));
+            let majority = often.clone().find(|eol| Some(*eol) == first).or_else(|| often.next());
+            let uniform = majority.filter(|_| counts.iter().filter(|count| **count > 0).count() == 1);
+            Index { starts, uniform, majority }
+        })
+    }
+
+    /// Guesses the number of lines from the first ones, so that the index seldom grows.
+    fn estimate(&self) -> usize {
+        const SAMPLE: usize = 1 << 14;
+        let sample = &self.bytes[..self.bytes.len().min(SAMPLE)];
+        let lines = memchr_iter(b'\n', sample).count() + 2;
+        lines * (self.bytes.len() / sample.len().max(1) + 1) / 7 * 8 + 8
+    }
+
+    /// Returns the end of a whole line.
+    fn end_of(&self, whole: &[u8]) -> Option<Eol> {
+        match whole {
+            [.., b'\r', b'\n'] => Some(Eol::CrLf),
+            [.., b'\n'] => Some(Eol::Lf),
+            [.., b'\r'] if self.cr_ends => Some(Eol::Cr),
+            _ => None,
         }
-        if starts.last().is_some_and(|last| *last < bytes.len()) {
-            starts.push(bytes.len());
-        }
-        let mut lines = Self { bytes, starts, cr_ends, uniform: None, first: None, majority: None };
-        lines.first = if lines.is_empty() { None } else { lines.eol(0) };
-        let kinds = [(Eol::Lf, counts[0]), (Eol::CrLf, counts[1]), (Eol::Cr, counts[2])];
-        let most = counts.iter().max().copied().unwrap_or_default();
-        if counts.iter().filter(|count| **count > 0).count() == 1 {
-            lines.uniform = lines.first;
-        }
-        // A tie is decided by the first line.
-        let first = kinds.iter().find(|(kind, count)| *count == most && Some(*kind) == lines.first);
-        let found = first.or_else(|| kinds.iter().find(|(_, count)| *count == most && most > 0));
-        lines.majority = found.map(|(kind, _)| *kind);
-        lines
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.index().starts.len() - 1
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -104,16 +133,22 @@ impl<'f> Lines<'f> {
 
     /// Returns where a line starts; for the line after the last: where the file ends.
     pub(crate) fn start(&self, line: usize) -> usize {
-        self.starts[line]
+        self.index().starts[line]
+    }
+
+    /// Returns where the first line starts, behind the byte order mark.
+    pub(crate) const fn first_start(&self) -> usize {
+        self.start
     }
 
     /// Returns the line in which a byte stands.
     pub(crate) fn line_at(&self, byte: usize) -> usize {
-        self.starts.partition_point(|start| *start <= byte).saturating_sub(1)
+        self.index().starts.partition_point(|start| *start <= byte).saturating_sub(1)
     }
 
     fn whole(&self, line: usize) -> &'f [u8] {
-        &self.bytes[self.starts[line]..self.starts[line + 1]]
+        let starts = &self.index().starts;
+        &self.bytes[starts[line]..starts[line + 1]]
     }
 
     /// Returns a line without its end.
@@ -124,32 +159,32 @@ impl<'f> Lines<'f> {
 
     /// Returns the end of a line; only the last line may have none.
     pub(crate) fn eol(&self, line: usize) -> Option<Eol> {
-        match self.whole(line) {
-            [.., b'\r', b'\n'] => Some(Eol::CrLf),
-            [.., b'\n'] => Some(Eol::Lf),
-            [.., b'\r'] if self.cr_ends => Some(Eol::Cr),
-            _ => None,
-        }
+        self.end_of(self.whole(line))
     }
 
     /// Says whether the file has lines and its last one has no end.
     pub(crate) fn unterminated(&self) -> bool {
-        !self.is_empty() && self.eol(self.len() - 1).is_none()
+        let ended = match self.bytes[self.start..].last() {
+            Some(b'\r') => self.cr_ends,
+            Some(last) => *last == b'\n',
+            None => true,
+        };
+        !ended
     }
 
     /// Returns the one end that all lines have; `None` if they differ, or none has an end.
-    pub(crate) const fn uniform(&self) -> Option<Eol> {
-        self.uniform
+    pub(crate) fn uniform(&self) -> Option<Eol> {
+        if self.cr { self.index().uniform } else { memchr(b'\n', self.bytes).map(|_| Eol::Lf) }
     }
 
     /// Returns the end of the first line.
-    pub(crate) const fn first(&self) -> Option<Eol> {
-        self.first
+    pub(crate) fn first(&self) -> Option<Eol> {
+        if self.is_empty() { None } else { self.eol(0) }
     }
 
     /// Returns the end that most lines have.
-    pub(crate) const fn majority(&self) -> Option<Eol> {
-        self.majority
+    pub(crate) fn majority(&self) -> Option<Eol> {
+        self.index().majority
     }
 }
 

@@ -5,7 +5,10 @@ mod bytes;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::rc::Rc;
 
+use crate::hash::Seed;
 use crate::index::Index;
 use crate::lines::Lines;
 use crate::tier::Tier;
@@ -28,17 +31,20 @@ const BUDGET_LEAST: usize = 1 << 20;
 /// Searches one file for the lines of one Update.
 pub(crate) struct Search<'f, 'p> {
     lines: &'f Lines<'f>,
+    seed: Seed,
     /// The distinct lines of the patch.
     words: Vec<&'p str>,
-    known_words: HashMap<&'p str, u32>,
-    patterns: Vec<Vec<u32>>,
-    known_patterns: HashMap<Vec<u32>, PatternId>,
+    known_words: HashMap<&'p str, u32, Seed>,
+    patterns: Vec<Rc<[u32]>>,
+    known_patterns: HashMap<Rc<[u32]>, PatternId, Seed>,
     /// By tier.
     indexes: [OnceCell<Index>; 4],
-    /// By pattern and tier.
-    found: RefCell<HashMap<(PatternId, Tier), Found>>,
+    /// By pattern, then by tier.
+    found: RefCell<Vec<[Option<Found>; 4]>>,
     absence: absence::Absence,
+    /// What the patterns allow to be spent, beside what the file does.
     budget: Cell<usize>,
+    spent: Cell<usize>,
 }
 
 /// What is known of a pattern at a tier.
@@ -50,25 +56,30 @@ enum Found {
     Once(usize),
     /// It is at several places.
     Often {
-        /// The candidates that were looked at without need.
+        /// The work that comparing candidates has cost.
         spent: usize,
-        /// All its places, once looking at candidates has cost as much as a pass.
-        all: Option<std::rc::Rc<Vec<u32>>>,
+        /// The numbers of its lines.
+        numbers: Option<Rc<[u32]>>,
+        /// All its places, once comparing has cost as much as a pass.
+        all: Option<Rc<Vec<u32>>>,
     },
 }
 
 impl<'f, 'p> Search<'f, 'p> {
     pub(crate) fn new(lines: &'f Lines<'f>) -> Self {
+        let seed = Seed::random();
         Self {
             lines,
+            seed,
             words: Vec::new(),
-            known_words: HashMap::new(),
+            known_words: HashMap::with_hasher(seed),
             patterns: Vec::new(),
-            known_patterns: HashMap::new(),
+            known_patterns: HashMap::with_hasher(seed),
             indexes: std::array::from_fn(|_| OnceCell::new()),
             found: RefCell::default(),
             absence: absence::Absence::default(),
             budget: Cell::new(0),
+            spent: Cell::new(0),
         }
     }
 
@@ -83,14 +94,28 @@ impl<'f, 'p> Search<'f, 'p> {
             }
             pattern.push(word);
         }
-        let patterns = &mut self.patterns;
-        let id = *self.known_patterns.entry(pattern).or_insert_with_key(|pattern| {
-            patterns.push(pattern.clone());
-            PatternId(patterns.len() - 1)
-        });
-        let least = BUDGET_LEAST + BUDGET_FACTOR * self.lines.len();
-        self.budget.set(self.budget.get().max(least) + BUDGET_FACTOR * self.patterns[id.0].len());
+        let next = PatternId(self.patterns.len());
+        let id = match self.known_patterns.entry(pattern.into()) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                self.patterns.push(Rc::clone(new.key()));
+                self.found.get_mut().push([const { None }; 4]);
+                *new.insert(next)
+            }
+        };
+        self.budget.set(self.budget.get() + BUDGET_FACTOR * (self.len(id) + 1));
         id
+    }
+
+    /// Uses up some of the budget; a unit is about the work for one line.
+    pub(crate) fn charge(&self, work: usize) -> Result<(), TooMuchWork> {
+        let spent = self.spent.get() + work;
+        self.spent.set(spent);
+        if spent <= BUDGET_LEAST || spent <= self.budget.get() + BUDGET_FACTOR * self.lines.len() {
+            Ok(())
+        } else {
+            Err(TooMuchWork)
+        }
     }
 
     pub(crate) const fn lines(&self) -> &'f Lines<'f> {
@@ -159,18 +184,13 @@ impl<'f, 'p> Search<'f, 'p> {
         })
     }
 
-    /// Uses up some of the budget; a unit is about the work for one line.
-    pub(crate) fn charge(&self, work: usize) -> Result<(), TooMuchWork> {
-        self.budget.set(self.budget.get().checked_sub(work).ok_or(TooMuchWork)?);
-        Ok(())
-    }
-
     fn found(&self, pattern: PatternId, tier: Tier) -> Result<Found, TooMuchWork> {
-        if let Some(found) = self.found.borrow().get(&(pattern, tier)) {
-            return Ok(found.clone());
+        if let Some(found) = self.known(pattern, tier) {
+            return Ok(found);
         }
-        let often = Found::Often { spent: 0, all: None };
-        self.found.borrow_mut().insert((pattern, tier), often.clone());
+        // Until both looks are done.
+        let often = Found::Often { spent: 0, numbers: None, all: None };
+        self.set(pattern, tier, often.clone());
         let found = match self.look_first(pattern, tier, 0)? {
             None => Found::Never,
             Some(first) => match self.look_first(pattern, tier, first + 1)? {
@@ -178,111 +198,125 @@ impl<'f, 'p> Search<'f, 'p> {
                 Some(_) => return Ok(often),
             },
         };
-        self.found.borrow_mut().insert((pattern, tier), found.clone());
+        self.set(pattern, tier, found.clone());
         Ok(found)
+    }
+
+    fn known(&self, pattern: PatternId, tier: Tier) -> Option<Found> {
+        self.found.borrow()[pattern.0][tier as usize].clone()
+    }
+
+    fn set(&self, pattern: PatternId, tier: Tier, found: Found) {
+        self.found.borrow_mut()[pattern.0][tier as usize] = Some(found);
     }
 
     /// Looks for a pattern of which nothing is known, without an index where that can be had.
     fn look_first(&self, pattern: PatternId, tier: Tier, from: usize) -> Result<Option<usize>, TooMuchWork> {
-        let count = self.len(pattern);
-        if count == 0 || from + count > self.lines.len() {
+        if self.patterns[pattern.0].is_empty() {
             return Ok(None);
         }
         if self.patterns.len() <= FEW && self.indexes[tier as usize].get().is_none() {
+            if self.absence.is_certain(self.lines, pattern.0, self.texts(pattern), tier) {
+                return Ok(None);
+            }
             if tier == Tier::Exact
                 && let Some(eol) = self.lines.uniform()
             {
+                let from = match from {
+                    0 => {
+                        bytes::From::Top(self.absence.not_before(self.lines, pattern.0, self.texts(pattern)))
+                    }
+                    line if line >= self.lines.len() => return Ok(None),
+                    line => bytes::From::Line(line),
+                };
                 return Ok(bytes::next(self.lines, eol, self.texts(pattern), from));
-            }
-            if tier > Tier::Exact && self.absence.is_certain(self.lines, pattern.0, self.texts(pattern), tier)
-            {
-                return Ok(None);
             }
         }
         self.look(pattern, tier, from)
     }
 
     fn look(&self, pattern: PatternId, tier: Tier, from: usize) -> Result<Option<usize>, TooMuchWork> {
-        let words = &self.patterns[pattern.0];
         let index = self.index(tier);
-        if let Some(all) = self.all(pattern, tier) {
-            let at = all.partition_point(|place| (*place as usize) < from);
-            return Ok(all.get(at).map(|place| *place as usize));
-        }
-        let numbers: Vec<u32> = words.iter().map(|word| index.word(*word)).collect();
-        let Some((offset, places)) = rarest(index, &numbers) else { return Ok(None) };
-        let at = places.partition_point(|place| (*place as usize) < from + offset);
-        let candidates = places[at..].iter().map(|place| *place as usize - offset);
-        self.try_candidates(index, pattern, tier, &numbers, candidates, |all| {
-            let at = all.partition_point(|place| (*place as usize) < from);
-            all.get(at).map(|place| *place as usize)
-        })
+        self.try_candidates(
+            index,
+            pattern,
+            tier,
+            |offset, places| {
+                let at = places.partition_point(|place| (*place as usize) < from + offset);
+                places[at..].iter().map(move |place| *place as usize - offset)
+            },
+            |all| {
+                let at = all.partition_point(|place| (*place as usize) < from);
+                all.get(at).map(|place| *place as usize)
+            },
+        )
     }
 
     fn look_back(&self, pattern: PatternId, tier: Tier, upto: usize) -> Result<Option<usize>, TooMuchWork> {
-        let words = &self.patterns[pattern.0];
         let index = self.index(tier);
-        let before = |all: &[u32]| {
-            let at = all.partition_point(|place| *place as usize <= upto);
-            at.checked_sub(1).map(|at| all[at] as usize)
-        };
-        if let Some(all) = self.all(pattern, tier) {
-            return Ok(before(&all));
-        }
-        let numbers: Vec<u32> = words.iter().map(|word| index.word(*word)).collect();
-        let Some((offset, places)) = rarest(index, &numbers) else { return Ok(None) };
-        let at = places.partition_point(|place| *place as usize <= upto.saturating_add(offset));
-        let candidates = places[..at].iter().rev().filter_map(|place| (*place as usize).checked_sub(offset));
-        self.try_candidates(index, pattern, tier, &numbers, candidates, before)
+        self.try_candidates(
+            index,
+            pattern,
+            tier,
+            |offset, places| {
+                let at = places.partition_point(|place| *place as usize <= upto.saturating_add(offset));
+                places[..at].iter().rev().filter_map(move |place| (*place as usize).checked_sub(offset))
+            },
+            |all| {
+                let at = all.partition_point(|place| *place as usize <= upto);
+                at.checked_sub(1).map(|at| all[at] as usize)
+            },
+        )
     }
 
-    /// Compares candidates until one fits; where that costs more than a pass over the file, makes the pass.
-    fn try_candidates(
+    /// Compares candidates until one fits; where that has cost more than a pass over the file, makes the pass.
+    ///
+    /// Candidates come from the places of the pattern's rarest line, which is at an offset in it.
+    fn try_candidates<'i, C: Iterator<Item = usize>>(
         &self,
-        index: &Index,
+        index: &'i Index,
         pattern: PatternId,
         tier: Tier,
-        numbers: &[u32],
-        candidates: impl Iterator<Item = usize>,
+        candidates: impl FnOnce(usize, &'i [u32]) -> C,
         pick: impl Fn(&[u32]) -> Option<usize>,
     ) -> Result<Option<usize>, TooMuchWork> {
-        let cost = 1 + numbers.len();
-        let mut spent = match self.found.borrow().get(&(pattern, tier)) {
-            Some(Found::Often { spent, .. }) => *spent,
-            _ => 0,
+        let (mut spent, numbers) = match self.known(pattern, tier) {
+            Some(Found::Often { all: Some(all), .. }) => {
+                self.charge(1)?;
+                return Ok(pick(&all));
+            }
+            Some(Found::Often { spent, numbers, .. }) => (spent, numbers),
+            _ => (0, None),
         };
+        let numbers = numbers
+            .unwrap_or_else(|| self.patterns[pattern.0].iter().map(|word| index.word(*word)).collect());
+        let Some((offset, places)) = rarest(index, &numbers) else { return Ok(None) };
+        let before = spent;
         let mut result = None;
-        for candidate in candidates {
-            let fits = index.lines().get(candidate..candidate + numbers.len()) == Some(numbers);
-            if fits {
+        for candidate in candidates(offset, places) {
+            spent += 1 + numbers.len() / 8;
+            if index.lines().get(candidate..candidate + numbers.len()) == Some(&*numbers) {
                 result = Some(candidate);
                 break;
             }
-            spent += cost;
             if spent > index.lines().len() {
-                self.charge(spent + index.lines().len())?;
-                let all = std::rc::Rc::new(occurrences(index.lines(), numbers));
-                let picked = pick(&all);
-                self.found.borrow_mut().insert((pattern, tier), Found::Often { spent, all: Some(all) });
-                return Ok(picked);
+                break;
             }
         }
-        self.charge(cost)?;
-        if let Some(Found::Often { spent: known, .. }) = self.found.borrow_mut().get_mut(&(pattern, tier)) {
-            *known = spent;
+        self.charge(1 + spent - before)?;
+        let mut all = None;
+        if spent > index.lines().len() {
+            self.charge(index.lines().len())?;
+            let every = Rc::new(occurrences(index.lines(), &numbers));
+            result = pick(&every);
+            all = Some(every);
         }
+        self.set(pattern, tier, Found::Often { spent, numbers: Some(numbers), all });
         Ok(result)
     }
 
-    fn all(&self, pattern: PatternId, tier: Tier) -> Option<std::rc::Rc<Vec<u32>>> {
-        match self.found.borrow().get(&(pattern, tier)) {
-            Some(Found::Often { all, .. }) => all.clone(),
-            _ => None,
-        }
-    }
-
     fn index(&self, tier: Tier) -> &Index {
-        self.indexes[tier as usize].get_or_init(|| Index::new(self.lines, &self.words, tier))
+        self.indexes[tier as usize].get_or_init(|| Index::new(self.lines, &self.words, tier, self.seed))
     }
 }
 

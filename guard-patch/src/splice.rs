@@ -42,7 +42,7 @@ pub(crate) fn splice(lines: &Lines<'_>, edits: &[Edit], inserted: &[Cow<'_, [u8]
     let added: usize = inserted.iter().map(|line| line.len() + 2).sum();
     let mut out =
         Out { lines, bytes: Vec::with_capacity(lines.bytes().len() + added), above: None, open: false };
-    out.bytes.extend_from_slice(&lines.bytes()[..lines.start(0)]);
+    out.bytes.extend_from_slice(&lines.bytes()[..lines.first_start()]);
     let mut at = 0;
     for edit in edits {
         out.copy(at..edit.at);

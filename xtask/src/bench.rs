@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::cargo::{self, HEADING, Outcome, cargo};
+use crate::cargo::{HEADING, Outcome, cargo};
 
 /// How thorough to be.
 #[derive(clap::Args)]
@@ -18,8 +18,8 @@ type Row = (String, String, String, f64);
 /// Runs the benchmarks and shows each row with its growth and as a multiple of one `memchr` pass.
 pub(crate) fn run(args: &Args) -> Outcome {
     let mut bench = cargo(&["bench", "-p", "guard-patch", "--bench", "engine", "--"]);
-    // One line for each row: `test NAME ... bench: N ns/iter (+/- N)`.
-    bench.args(["--output-format", "bencher"]);
+    // No comparison with the last time, whose lines look alike.
+    bench.arg("--discard-baseline");
     if args.quick {
         bench.args(["--quick"]);
     }
@@ -28,13 +28,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if !output.status.success() {
         return Err(format!("the benchmarks failed ({})", output.status).into());
     }
-    let rows: Vec<Row> = String::from_utf8_lossy(&output.stdout).lines().filter_map(row).collect();
+    let rows = rows(&String::from_utf8_lossy(&output.stdout));
     if rows.is_empty() {
         return Err("the benchmarks gave no figures".into());
     }
     let mut last: Option<(&str, f64)> = None;
     anstream::println!("{:<42} {:>9} {:>12} {:>8} {:>9}", "row", "size", "time", "growth", "passes");
-    for (group, function, size, time) in rows.iter().filter(|(_, function, ..)| function != "memchr") {
+    for (group, _, size, time) in rows.iter().filter(|(_, function, ..)| function != "memchr") {
         let pass = rows.iter().find(|(of, with, at, _)| of == group && with == "memchr" && at == size);
         let passes = pass.map_or_else(String::new, |(.., pass)| format!("{:.1}", time / pass));
         let growth = last
@@ -42,18 +42,43 @@ pub(crate) fn run(args: &Args) -> Outcome {
             .map_or_else(String::new, |(_, before)| format!("{:.2}x", time / before));
         anstream::println!("{group:<42} {size:>9} {:>12} {growth:>8} {passes:>9}", shown(*time));
         last = Some((group, *time));
-        let _ = function;
     }
     Ok(())
 }
 
-/// Reads `test GROUP/FUNCTION/SIZE ... bench: 1,234 ns/iter (+/- 5)`.
-fn row(line: &str) -> Option<Row> {
-    let (name, measured) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
-    let mut parts = name.rsplitn(3, '/');
-    let (size, function, group) = (parts.next()?, parts.next()?, parts.next()?);
-    let time = measured.split_once("ns/iter")?.0.trim().replace(',', "").parse().ok()?;
-    Some((group.to_owned(), function.to_owned(), size.to_owned(), time))
+/// Reads `GROUP/FUNCTION/SIZE  time: [LOW MIDDLE HIGH]`, where a long name has a line for itself.
+fn rows(output: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut above = "";
+    for line in output.lines() {
+        if let Some((name, times)) = line.split_once("time:") {
+            let name = if name.trim().is_empty() { above } else { name }.trim();
+            let mut parts = name.rsplitn(3, '/');
+            let (size, function, group) = (parts.next(), parts.next(), parts.next());
+            if let (Some(size), Some(function), Some(group), Some(time)) =
+                (size, function, group, middle(times))
+            {
+                rows.push((group.to_owned(), function.to_owned(), size.to_owned(), time));
+            }
+        }
+        above = line;
+    }
+    rows
+}
+
+/// Reads the middle one of three times, as nanoseconds.
+fn middle(times: &str) -> Option<f64> {
+    let mut words = times.trim().trim_matches(['[', ']']).split_whitespace().skip(2);
+    let (number, unit): (f64, _) = (words.next()?.parse().ok()?, words.next()?);
+    let scale = match unit {
+        "ps" => 1e-3,
+        "ns" => 1.0,
+        "µs" | "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    Some(number * scale)
 }
 
 fn shown(nanoseconds: f64) -> String {
@@ -69,10 +94,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_read() {
-        let line = "test not found/plan/1000000 ... bench:  12,345,678 ns/iter (+/- 12)";
-        let expected = ("not found".to_owned(), "plan".to_owned(), "1000000".to_owned(), 12_345_678.0);
-        assert_eq!(row(line), Some(expected));
-        assert_eq!(row("Gnuplot not found"), None);
+    fn rows_are_read() {
+        let output = "Gnuplot not found\nnot found/plan/1000  time:   [1.1 ms 1.5 ms 2 ms]\n                 thrpt: [1 2 3]\n\
+                      a long name/memchr/20\n                        time:   [1 ns 2 ns 3 ns]\n";
+        let row = |group: &str, function: &str, size: &str, time| {
+            (group.to_owned(), function.to_owned(), size.to_owned(), time)
+        };
+        let expected = [row("not found", "plan", "1000", 1.5e6), row("a long name", "memchr", "20", 2.0)];
+        assert_eq!(rows(output), expected);
     }
 }

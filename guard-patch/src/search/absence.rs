@@ -1,4 +1,4 @@
-//! Knowing without an index that a pattern is nowhere.
+//! Knowing without an index that a pattern is nowhere, or not before a byte.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -8,12 +8,15 @@ use memchr::memmem;
 use crate::lines::Lines;
 use crate::tier::{self, Tier};
 
+/// CRLF.
+const LONGEST_END: usize = 2;
+
 /// What is known of the file and the patterns.
 #[derive(Debug, Default)]
 pub(super) struct Absence {
     ascii: OnceCell<bool>,
-    /// By pattern: whether the bytes of its longest line are nowhere in the file.
-    absent: RefCell<HashMap<usize, bool>>,
+    /// By pattern: where its longest line is first seen, and how many bytes the pattern may have up to its end.
+    seen: RefCell<HashMap<usize, Option<(usize, usize)>>>,
 }
 
 impl Absence {
@@ -28,11 +31,38 @@ impl Absence {
         texts: impl Iterator<Item = &'p str>,
         tier: Tier,
     ) -> bool {
-        let absent = *self.absent.borrow_mut().entry(pattern).or_insert_with(|| {
-            let longest = texts.map(|text| tier::trimmed(text.as_bytes())).filter(|text| text.is_ascii());
-            let longest = longest.max_by_key(|text| text.len()).unwrap_or_default();
-            memmem::find(lines.bytes(), longest).is_none()
-        });
+        let absent = self.seen(lines, pattern, texts).is_none();
         absent && (tier < Tier::Unicode || *self.ascii.get_or_init(|| lines.bytes().is_ascii()))
+    }
+
+    /// Returns a byte before which a pattern, with the end of the line above it, certainly does not stand at the exact
+    /// tier.
+    pub(super) fn not_before<'p>(
+        &self,
+        lines: &Lines<'_>,
+        pattern: usize,
+        texts: impl Iterator<Item = &'p str>,
+    ) -> usize {
+        let Some((at, before)) = self.seen(lines, pattern, texts) else { return lines.bytes().len() };
+        at.saturating_sub(before + LONGEST_END)
+    }
+
+    fn seen<'p>(
+        &self,
+        lines: &Lines<'_>,
+        pattern: usize,
+        texts: impl Iterator<Item = &'p str>,
+    ) -> Option<(usize, usize)> {
+        *self.seen.borrow_mut().entry(pattern).or_insert_with(|| {
+            let (mut longest, mut before, mut bytes): (&[u8], usize, usize) = (&[], 0, 0);
+            for text in texts {
+                bytes += text.len() + LONGEST_END;
+                let text = tier::trimmed(text.as_bytes());
+                if text.is_ascii() && text.len() > longest.len() {
+                    (longest, before) = (text, bytes);
+                }
+            }
+            memmem::find(lines.bytes(), longest).map(|at| (at, before))
+        })
     }
 }

@@ -5,9 +5,10 @@ mod place;
 mod shape;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-use self::place::{Context, Spot};
+use self::place::{Context, Spot, Unplaced};
 use self::shape::Shape;
 use crate::anchor::{self, Lost, Region};
 use crate::assign::{self, Places, Span, Stuck};
@@ -16,7 +17,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::lines::{Lines, LoneCr};
 use crate::note::{Note, NoteKind};
 use crate::options::Options;
-use crate::patch::Chunk;
+use crate::patch::{Chunk, LineKind};
 use crate::plan::{Applied, Outcome};
 use crate::search::{PatternId, Search, TooMuchWork};
 use crate::splice::{Ends, splice};
@@ -94,22 +95,32 @@ fn place_all(
     shapes: &[Shape],
     problems: &mut Vec<Diagnostic>,
 ) -> Result<Vec<Placed>, TooMuchWork> {
-    let mut regions: HashMap<&[PatternId], Rc<Result<Rc<Region>, Lost>>> = HashMap::new();
-    let mut spots = Vec::new();
+    let mut regions: HashMap<&[PatternId], Result<Rc<Region>, Lost>> = HashMap::new();
+    let mut spots: Vec<Option<Spot>> = Vec::with_capacity(chunks.len());
+    let mut nowhere = Vec::new();
     for (number, (chunk, shape)) in chunks.iter().zip(shapes).enumerate() {
-        let region = if let Some(region) = regions.get(shape.anchors.as_slice()) {
-            Rc::clone(region)
-        } else {
-            let located = anchor::locate(context.search, &shape.anchors, context.options.ceiling)?;
-            let located = Rc::new(located.map(Rc::new));
-            regions.insert(&shape.anchors, Rc::clone(&located));
-            located
+        let region = match regions.entry(shape.anchors.as_slice()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let located = anchor::locate(context.search, &shape.anchors, context.options.ceiling)?;
+                new.insert(located.map(Rc::new))
+            }
         };
-        match place::spot(context, chunk, shape, &region)? {
-            Ok(spot) => spots.push((number, spot)),
-            Err(problem) => problems.push(numbered(*problem, number)),
-        }
+        spots.push(match place::spot(context, chunk, shape, region)? {
+            Ok(spot) => Some(spot),
+            Err(Unplaced::Refused(problem)) => {
+                problems.push(numbered(*problem, number));
+                None
+            }
+            Err(Unplaced::Nowhere) => {
+                nowhere.extend(region.as_ref().ok().map(|region| (number, Rc::clone(region))));
+                None
+            }
+        });
     }
+    find_applied(context, chunks, shapes, &nowhere, &mut spots, problems)?;
+    let mut spots: Vec<(usize, Spot)> =
+        spots.into_iter().enumerate().filter_map(|(number, spot)| Some((number, spot?))).collect();
     let Some(places) = assign_all(context, chunks, &mut spots, problems)? else { return Ok(Vec::new()) };
     let all = spots.into_iter().zip(places).map(|((chunk, spot), place)| Placed {
         chunk,
@@ -120,6 +131,36 @@ fn place_all(
         hinted: spot.hinted,
     });
     Ok(all.collect())
+}
+
+/// Looks for the new lines of chunks whose old lines are nowhere; reports those that were not applied already.
+fn find_applied(
+    context: &Context<'_, '_, '_>,
+    chunks: &[Chunk],
+    shapes: &[Shape],
+    nowhere: &[(usize, Rc<Region>)],
+    spots: &mut [Option<Spot>],
+    problems: &mut Vec<Diagnostic>,
+) -> Result<(), TooMuchWork> {
+    let mut search = Search::new(context.search.lines());
+    let mut new_lines = Vec::with_capacity(nowhere.len());
+    for (number, _) in nowhere {
+        let chunk = &chunks[*number];
+        let evident = place::has_evidence(chunk);
+        new_lines.push(evident.then(|| search.pattern(shape::side(chunk, LineKind::Remove))));
+    }
+    for ((number, region), new) in nowhere.iter().zip(new_lines) {
+        let (chunk, shape) = (&chunks[*number], &shapes[*number]);
+        let applied = match new {
+            Some(new) => place::applied_already(&search, new, chunk, shape, region)?,
+            None => None,
+        };
+        if applied.is_none() {
+            problems.push(numbered(place::not_found(context, chunk, shape, region), *number));
+        }
+        spots[*number] = applied;
+    }
+    Ok(())
 }
 
 /// The spots of chunks, as places to assign.
@@ -201,6 +242,9 @@ fn assign(
     Ok(Ok((left, open)))
 }
 
+/// How many candidates are named for all ambiguous chunks of an Update; for those behind, only the first and the last.
+const CANDIDATES: usize = 4096;
+
 fn report_ambiguous(
     context: &Context<'_, '_, '_>,
     chunks: &[Chunk],
@@ -208,9 +252,12 @@ fn report_ambiguous(
     open: &[Open],
     problems: &mut Vec<Diagnostic>,
 ) -> Result<(), TooMuchWork> {
+    let mut left = CANDIDATES;
     for (chunk, first, last) in open {
         let (number, spot) = &spots[*chunk];
-        let candidates = spot.all(context.search, *first, *last)?;
+        let candidates =
+            if left == 0 { vec![*first, *last] } else { spot.all(context.search, *first, *last)? };
+        left = left.saturating_sub(candidates.len());
         problems.push(numbered(place::ambiguous(&chunks[*number], &candidates), *number));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::shape::{Shape, ShapeKind};
+use super::shape::{Shape, ShapeKind, side};
 use crate::anchor::{Lost, Region};
 use crate::assign::Span;
 use crate::diagnose::{Closeness, visible};
@@ -92,11 +92,19 @@ impl Spot {
     }
 }
 
-type Found<T> = Result<Result<T, Box<Diagnostic>>, TooMuchWork>;
+/// Why a chunk has no place.
+#[derive(Debug)]
+pub(super) enum Unplaced {
+    Refused(Box<Diagnostic>),
+    /// Its old lines are nowhere at any tier: perhaps it was applied already.
+    Nowhere,
+}
+
+type Found<T> = Result<Result<T, Unplaced>, TooMuchWork>;
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what the functions that refuse return")]
 fn refused<T>(problem: Diagnostic) -> Found<T> {
-    Ok(Err(Box::new(problem)))
+    Ok(Err(Unplaced::Refused(Box::new(problem))))
 }
 
 /// Finds the places that a chunk may take, at the first tier at which there is one.
@@ -113,7 +121,10 @@ pub(super) fn spot(
     let search = context.search;
     let lines = search.lines();
     let outcome = match shape.kind {
-        ShapeKind::AddOnly => return Ok(addition(context, chunk, shape, region).map_err(Box::new)),
+        ShapeKind::AddOnly => {
+            return Ok(addition(context, chunk, shape, region)
+                .map_err(|problem| Unplaced::Refused(Box::new(problem))));
+        }
         ShapeKind::Edit => Outcome::Applied,
         ShapeKind::ContextOnly => Outcome::ContextOnly,
     };
@@ -127,7 +138,7 @@ pub(super) fn spot(
         hinted: false,
     };
     let at_end = AtEnd::of(chunk);
-    let end = lines.len().checked_sub(search.len(shape.old));
+    let end = at_end.and_then(|_| lines.len().checked_sub(search.len(shape.old)));
     for tier in Tier::ALL.into_iter().filter(|tier| *tier <= context.options.ceiling) {
         let first = match (at_end, end) {
             (None, _) => region.next(search, shape.old, tier, 0)?,
@@ -136,11 +147,8 @@ pub(super) fn spot(
         };
         let Some(first) = first else { continue };
         if tier >= Tier::Indentation && !search.is_once(shape.old, tier)? {
-            let everywhere = Spot { region: Rc::new(Region::whole(lines)), ..spot(tier, None) }.all(
-                search,
-                0,
-                usize::MAX,
-            )?;
+            let everywhere =
+                Spot { region: Rc::new(Region::whole()), ..spot(tier, None) }.all(search, 0, usize::MAX)?;
             return refused(not_once(chunk, tier, &everywhere));
         }
         if at_end == Some(AtEnd::Unterminated) && !lines.unterminated() {
@@ -225,7 +233,7 @@ fn addition(
     })
 }
 
-/// Says why a chunk has no place that its anchors admit, unless it was applied already.
+/// Says why a chunk has no place that its anchors admit.
 fn absent(
     context: &Context<'_, '_, '_>,
     chunk: &Chunk,
@@ -234,7 +242,7 @@ fn absent(
     at_end: Option<AtEnd>,
 ) -> Found<Spot> {
     let search = context.search;
-    let whole = Rc::new(Region::whole(search.lines()));
+    let whole = Rc::new(Region::whole());
     for tier in Tier::ALL {
         let anywhere = Spot {
             pattern: shape.old,
@@ -272,9 +280,16 @@ fn absent(
         };
         return refused(problem.candidates(everywhere.iter().map(|line| line + 1)));
     }
-    if let Some(spot) = applied_already(context, chunk, shape, region)? {
-        return Ok(Ok(spot));
-    }
+    Ok(Err(Unplaced::Nowhere))
+}
+
+/// Says that the old lines of a chunk are nowhere, and where they come closest.
+pub(super) fn not_found(
+    context: &Context<'_, '_, '_>,
+    chunk: &Chunk,
+    shape: &Shape,
+    region: &Region,
+) -> Diagnostic {
     let mut what = "the chunk's lines are not in the file".to_owned();
     if !region.anchors.is_empty() {
         what = format!("the anchor is in the file ({}), but the chunk's lines are not", at(&region.anchors));
@@ -282,41 +297,39 @@ fn absent(
     let mut problem = Diagnostic::new(Code::NotFound, chunk.line, what)
         .candidates(region.anchors.iter().map(|line| line + 1))
         .remedy("read the file again and copy the lines that are there now");
-    let texts: Vec<&str> = search.texts(shape.old).collect();
+    let texts: Vec<&str> = context.search.texts(shape.old).collect();
     problem.closest = context.closeness.closest(&texts, region);
-    refused(problem)
+    problem
 }
 
 /// The least that a block must say before its being there counts as the chunk having been applied.
 const EVIDENCE: usize = 8;
 
+/// Says whether the new lines of a chunk say enough for their being there to mean that it was applied.
+pub(super) fn has_evidence(chunk: &Chunk) -> bool {
+    let said = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+    let mut added = chunk.lines.iter().filter(|line| line.kind == LineKind::Add);
+    added.any(|line| said(&line.text) > 0)
+        && side(chunk, LineKind::Remove).map(said).sum::<usize>() >= EVIDENCE
+}
+
 /// Finds the new lines of a chunk whose old lines are nowhere.
-fn applied_already(
-    context: &Context<'_, '_, '_>,
+pub(super) fn applied_already(
+    search: &Search<'_, '_>,
+    new: PatternId,
     chunk: &Chunk,
     shape: &Shape,
     region: &Rc<Region>,
 ) -> Result<Option<Spot>, TooMuchWork> {
-    let search = context.search;
     let lines = search.lines();
-    let said = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
-    let added = chunk.lines.iter().filter(|line| line.kind == LineKind::Add);
-    let evidence: usize = search.texts(shape.new).map(said).sum();
-    let (Some(span), true, true) =
-        (shape.new_span, evidence >= EVIDENCE, added.clone().any(|line| said(&line.text) > 0))
-    else {
-        return Ok(None);
-    };
-    if !search.is_once(shape.new, Tier::Exact)? {
-        return Ok(None);
-    }
-    let unterminated = added.clone().any(|line| line.no_newline);
+    let (Some(span), true) = (shape.new_span, search.is_once(new, Tier::Exact)?) else { return Ok(None) };
+    let unterminated = chunk.lines.iter().any(|line| line.kind == LineKind::Add && line.no_newline);
     let at_end = chunk.end_of_file || AtEnd::of(chunk).is_some() || unterminated;
-    let place = region.next(search, shape.new, Tier::Exact, 0)?.filter(|place| {
-        (!at_end || place + search.len(shape.new) == lines.len()) && (!unterminated || lines.unterminated())
+    let place = region.next(search, new, Tier::Exact, 0)?.filter(|place| {
+        (!at_end || place + search.len(new) == lines.len()) && (!unterminated || lines.unterminated())
     });
     Ok(place.map(|place| Spot {
-        pattern: shape.new,
+        pattern: new,
         tier: Tier::Exact,
         region: Rc::clone(region),
         fixed: Some(place),
@@ -357,7 +370,7 @@ fn lost_anchor(context: &Context<'_, '_, '_>, chunk: &Chunk, lost: &Lost) -> Dia
             let what = format!("the anchor `{shown}` is not in the file{below}");
             let mut problem = Diagnostic::new(Code::AnchorNotFound, line, what)
                 .remedy("use a whole line of the file that stands above the chunk, or leave the anchor out");
-            problem.closest = context.closeness.closest(&[text], &Region::whole(context.search.lines()));
+            problem.closest = context.closeness.closest(&[text], &Region::whole());
             problem
         }
         Lost::Ambiguous(number, lines) => {

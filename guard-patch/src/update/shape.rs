@@ -9,8 +9,6 @@ use crate::search::{PatternId, Search};
 pub(super) struct Shape {
     /// The lines that the file has before: context and those that go.
     pub(super) old: PatternId,
-    /// The lines that the file has after: context and those that come.
-    pub(super) new: PatternId,
     pub(super) anchors: Vec<PatternId>,
     /// What is edited, in old lines.
     pub(super) span: Span,
@@ -31,11 +29,7 @@ pub(super) enum ShapeKind {
 
 impl Shape {
     pub(super) fn new<'p>(chunk: &'p Chunk, search: &mut Search<'_, 'p>) -> Self {
-        let side = |other: LineKind| {
-            chunk.lines.iter().filter(move |line| line.kind != other).map(|line| line.text.as_str())
-        };
-        let old = search.pattern(side(LineKind::Add));
-        let new = search.pattern(side(LineKind::Remove));
+        let old = search.pattern(side(chunk, LineKind::Add));
         let anchors = chunk.anchors.iter().map(|anchor| search.pattern([anchor.text.as_str()])).collect();
         let count = search.len(old);
         let edited = span(&chunk.lines, LineKind::Add, |kind| kind != LineKind::Context);
@@ -47,7 +41,7 @@ impl Shape {
         // Context only: it may share lines with its neighbours, and is in order if any of it is.
         let span_of_edit = edited.unwrap_or(Span { start: count, end: 0, point: false });
         let new_span = span(&chunk.lines, LineKind::Remove, |kind| kind == LineKind::Add);
-        Self { old, new, anchors, span: span_of_edit, new_span, kind }
+        Self { old, anchors, span: span_of_edit, new_span, kind }
     }
 }
 
@@ -64,6 +58,11 @@ fn span(lines: &[ChunkLine], other: LineKind, counts: impl Fn(LineKind) -> bool)
         at = after;
     }
     span
+}
+
+/// Returns the lines of one side of a chunk: all but those of a kind.
+pub(super) fn side(chunk: &Chunk, other: LineKind) -> impl Iterator<Item = &str> {
+    chunk.lines.iter().filter(move |line| line.kind != other).map(|line| line.text.as_str())
 }
 
 /// Returns how many lines a chunk removes and adds.
