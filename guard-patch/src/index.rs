@@ -23,8 +23,16 @@ impl Index {
     pub(crate) fn new(lines: &Lines<'_>, words: &[&str], tier: Tier, seed: Seed) -> Self {
         let vocabulary = Vocabulary::new(words, tier, seed);
         let mut scratch = Vec::new();
-        let numbers: Vec<u32> =
-            (0..lines.len()).map(|line| vocabulary.number(tier, lines.content(line), &mut scratch)).collect();
+        // Where lines look alike, the next one is often the same.
+        let mut last: (&[u8], u32) = (b"\n", 0);
+        let number = |line| {
+            let content = lines.content(line);
+            if content != last.0 {
+                last = (content, vocabulary.number(tier, content, &mut scratch));
+            }
+            last.1
+        };
+        let numbers: Vec<u32> = (0..lines.len()).map(number).collect();
         let mut starts = vec![0u32; vocabulary.numbers.len() + 2];
         for number in &numbers {
             starts[*number as usize + 1] += 1;

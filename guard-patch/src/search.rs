@@ -11,7 +11,7 @@ use std::rc::Rc;
 use crate::hash::Seed;
 use crate::index::Index;
 use crate::lines::Lines;
-use crate::tier::Tier;
+use crate::tier::{self, Tier};
 
 /// The work budget is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(crate) struct Search<'f, 'p> {
     known_patterns: HashMap<Rc<[u32]>, PatternId, Seed>,
     /// By tier.
     indexes: [OnceCell<Index>; 4],
+    /// By tier: whether it is the same as the stricter one.
+    alike: [OnceCell<bool>; 4],
     /// By pattern, then by tier.
     found: RefCell<Vec<[Option<Found>; 4]>>,
     absence: absence::Absence,
@@ -76,6 +78,7 @@ impl<'f, 'p> Search<'f, 'p> {
             patterns: Vec::new(),
             known_patterns: HashMap::with_hasher(seed),
             indexes: std::array::from_fn(|_| OnceCell::new()),
+            alike: std::array::from_fn(|_| OnceCell::new()),
             found: RefCell::default(),
             absence: absence::Absence::default(),
             budget: Cell::new(0),
@@ -86,7 +89,14 @@ impl<'f, 'p> Search<'f, 'p> {
     /// Adds a pattern; all are added before the first search.
     pub(crate) fn pattern(&mut self, texts: impl IntoIterator<Item = &'p str>) -> PatternId {
         let mut pattern = Vec::new();
+        let mut last: Option<&str> = None;
         for text in texts {
+            // Where lines look alike, the next one is often the same.
+            if last == Some(text) {
+                pattern.extend_from_within(pattern.len() - 1..);
+                continue;
+            }
+            last = Some(text);
             let next = self.words.len() as u32;
             let word = *self.known_words.entry(text).or_insert(next);
             if word == next {
@@ -186,6 +196,13 @@ impl<'f, 'p> Search<'f, 'p> {
 
     fn found(&self, pattern: PatternId, tier: Tier) -> Result<Found, TooMuchWork> {
         if let Some(found) = self.known(pattern, tier) {
+            return Ok(found);
+        }
+        if let Some(stricter) = tier.stricter()
+            && self.alike(tier)
+        {
+            let found = self.found(pattern, stricter)?;
+            self.set(pattern, tier, found.clone());
             return Ok(found);
         }
         // Until both looks are done.
@@ -315,7 +332,26 @@ impl<'f, 'p> Search<'f, 'p> {
         Ok(result)
     }
 
+    /// Says whether a tier and the stricter one are the same for this file and these words.
+    ///
+    /// It is asked only where the stricter one has an index: where lines look alike, one tier after another is tried.
+    fn alike(&self, tier: Tier) -> bool {
+        let indexed = tier.stricter().is_some_and(|stricter| self.indexes[stricter as usize].get().is_some());
+        let alike = || {
+            let mut words = self.words.iter().map(|word| word.as_bytes());
+            let mut lines = (0..self.lines.len()).map(|line| self.lines.content(line));
+            words.all(|word| tier::is_same(tier, word)) && lines.all(|line| tier::is_same(tier, line))
+        };
+        indexed && *self.alike[tier as usize].get_or_init(alike)
+    }
+
+    /// Returns the index of a tier, or of a stricter one that is the same.
     fn index(&self, tier: Tier) -> &Index {
+        if let Some(stricter) = tier.stricter()
+            && self.alike(tier)
+        {
+            return self.index(stricter);
+        }
         self.indexes[tier as usize].get_or_init(|| Index::new(self.lines, &self.words, tier, self.seed))
     }
 }
@@ -358,7 +394,6 @@ mod tests {
 
     use super::*;
     use crate::lines::LoneCr;
-    use crate::tier;
 
     /// Every place of a pattern, line by line.
     fn naive(lines: &Lines<'_>, pattern: &[&str], tier: Tier) -> Vec<usize> {

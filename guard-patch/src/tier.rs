@@ -24,6 +24,16 @@ impl Tier {
     /// Every tier, the strictest first.
     pub const ALL: [Self; 4] = [Self::Exact, Self::TrailingBlanks, Self::Indentation, Self::Unicode];
 
+    /// Returns the next stricter tier.
+    pub(crate) const fn stricter(self) -> Option<Self> {
+        match self {
+            Self::Exact => None,
+            Self::TrailingBlanks => Some(Self::Exact),
+            Self::Indentation => Some(Self::TrailingBlanks),
+            Self::Unicode => Some(Self::Indentation),
+        }
+    }
+
     /// Returns a stable kebab-case name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -54,6 +64,15 @@ pub(crate) fn equal(tier: Tier, one: &[u8], other: &[u8]) -> bool {
     match (key(tier, one, &mut here), key(tier, other, &mut there)) {
         (Some(one), Some(other)) => one == other,
         _ => one == other,
+    }
+}
+
+/// Says whether a line's key at a tier certainly is its key at the stricter tier.
+pub(crate) const fn is_same(tier: Tier, line: &[u8]) -> bool {
+    match (tier, line) {
+        (Tier::TrailingBlanks, [.., edge]) | (Tier::Indentation, [edge, ..]) => !is_blank(*edge),
+        (Tier::Exact, _) | (Tier::TrailingBlanks | Tier::Indentation, []) => true,
+        (Tier::Unicode, line) => line.is_ascii(),
     }
 }
 

@@ -39,11 +39,11 @@ pub(super) fn next<'p>(
     if let Some(at) = memmem::find(&bytes[window..], &needle) {
         return Some(lines.line_at(window + at + eol));
     }
-    // The last line may have no end.
-    if !lines.unterminated() {
+    // The last line may have no end; it is not empty then.
+    let open = &needle[eol..needle.len() - eol];
+    if open.is_empty() || !lines.unterminated() {
         return None;
     }
-    let open = &needle[eol..needle.len() - eol];
     let start =
         bytes.len().checked_sub(open.len()).filter(|start| *start >= first && bytes.ends_with(open))?;
     let line = lines.line_at(start);

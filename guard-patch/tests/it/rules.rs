@@ -16,6 +16,8 @@ fn tiers_are_tried_in_order() {
         ("“a”⏎x⏎", "@@|-\"a\"|+b", "b⏎x⏎"),
         ("“a”⏎‟a”⏎", "@@|-\"a\"|+b", "refused: 3 ambiguous at 1,2"),
         ("a — b…⏎", "@@|-a - b...|+c", "c⏎"),
+        // A last line without an end is not an empty line.
+        ("a⏎b", "@@| |+c", "refused: 3 not-found"),
     ]);
     let lower = Options::default().ceiling(Tier::TrailingBlanks);
     assert_eq!(update_with("a ⏎", "@@|-a|+b", &lower), "b⏎");
