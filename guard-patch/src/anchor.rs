@@ -23,6 +23,12 @@ pub(crate) struct Region {
     pub(crate) prefix: bool,
 }
 
+/// The work of leaving one interval of a region for another.
+const JUMP: usize = 8;
+
+/// The bytes through which a text is sought with the work of looking at one line.
+const BYTES_OF_A_UNIT: usize = 256;
+
 /// Why anchors admit nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
@@ -64,7 +70,7 @@ impl Region {
                 return Ok(Some(place));
             }
             from = place;
-            search.charge(1)?;
+            search.charge(JUMP)?;
         }
     }
 
@@ -86,7 +92,7 @@ impl Region {
                 return Ok(Some(place));
             }
             upto = place;
-            search.charge(1)?;
+            search.charge(JUMP)?;
         }
     }
 }
@@ -164,7 +170,15 @@ fn find(
     }
     let text = search.texts(anchor).next().unwrap_or_default();
     for tier in Tier::ALL.into_iter().filter(|tier| *tier <= ceiling) {
-        search.charge(search.lines().len())?;
+        let bytes = search.lines().bytes();
+        if tier == Tier::Unicode {
+            if text.is_ascii() && bytes.is_ascii() {
+                // It is the tier before.
+                break;
+            }
+            search.charge(search.lines().len())?;
+        }
+        search.charge(bytes.len() / BYTES_OF_A_UNIT)?;
         let mut hits = beginnings(search.lines(), text, tier);
         hits.retain(|line| admits(*line));
         match hits.len() {

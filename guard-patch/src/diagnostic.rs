@@ -46,7 +46,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// The most lines that are kept as [`Diagnostic::candidates`].
+    /// The most lines that are kept as candidates.
     pub const MOST_CANDIDATES: usize = 100;
 
     pub(crate) fn new(code: Code, line: usize, message: impl Into<String>) -> Self {

@@ -25,7 +25,7 @@ pub(crate) struct PatternId(usize);
 const FEW: usize = 12;
 
 /// How many passes over file and patch the searches of one Update may cost together.
-const BUDGET_FACTOR: usize = 64;
+const BUDGET_FACTOR: usize = 32;
 const BUDGET_LEAST: usize = 1 << 20;
 
 /// Searches one file for the lines of one Update.

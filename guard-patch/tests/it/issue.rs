@@ -152,6 +152,20 @@ fn a_file_may_be_large_and_its_lines_long() {
 }
 
 #[test]
+fn what_would_take_too_long_is_refused() {
+    // Every chunk has an anchor that is nowhere, and no line of it is known to be.
+    let file: String = (0..20_000).map(|line| format!("line {line}⏎")).collect();
+    let body: String = (0..3000).map(|chunk| format!("@@ liné {chunk}|-x|+y|")).collect();
+    assert_eq!(update(&file, body.trim_end_matches('|')), "refused: 3 too-much-work");
+    // A few of them are looked for.
+    let body: String = (0..10).map(|chunk| format!("@@ liné {chunk}|-x|+y|")).collect();
+    assert!(
+        update(&file, body.trim_end_matches('|'))
+            .starts_with("refused: 3 anchor-not-found; 6 anchor-not-found")
+    );
+}
+
+#[test]
 fn ten_thousand_chunks_are_applied() {
     let file: String = (0..20_000).map(|line| format!("{line}⏎")).collect();
     let body: String = (0..10_000).map(|chunk| format!("@@|-{0}|+new {0}|", chunk * 2)).collect();
