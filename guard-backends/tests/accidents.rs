@@ -115,6 +115,22 @@ async fn control_an_unguarded_move_loses_the_database() {
 }
 
 #[tokio::test]
+async fn a_patch_of_several_files_does_not_touch_a_database_that_appeared() {
+    for operation in ["*** Add File: app.sqlite\n+text", "*** Update File: notes\n*** Move to: app.sqlite"] {
+        let ws = Workspace::new().await;
+        ws.put("notes", b"one\n");
+        ws.put("other", b"one\n");
+        database_at_the_barrier(&ws, "app.sqlite");
+        let text =
+            format!("*** Begin Patch\n*** Update File: other\n@@\n-one\n+1\n{operation}\n*** End Patch\n");
+        let refused = ws.actor().apply_patch(guard_core::ApplyPatch::new(text)).await;
+        assert_eq!(code(refused), Code::InvalidPatch, "{operation}");
+        is_whole(&ws.path("app.sqlite"), &std::fs::read(ws.outside("copy")).unwrap());
+        assert_eq!((ws.content("notes"), ws.content("other")), (b"one\n".to_vec(), b"one\n".to_vec()));
+    }
+}
+
+#[tokio::test]
 async fn a_deletion_spares_what_was_written_after_it_was_seen() {
     let ws = Workspace::new().await;
     ws.put("notes", b"one\n");

@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Write(Write),
     /// Replace a text in a file.
     Edit(Edit),
+    /// Apply a V4A patch from standard input: all of it, or nothing.
+    Patch(Patch),
     /// Delete a file or a link.
     Rm(Remove),
     /// Move a file or a link to a free name.
@@ -139,6 +141,23 @@ pub(crate) struct Edit {
     pub(crate) expect: Option<Digest>,
     #[command(flatten)]
     pub(crate) danger: DangerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Patch {
+    /// The version of a file that the patch deletes, or of text under a binary name that it edits; repeatable.
+    #[arg(long, value_name = "PATH=DIGEST", value_parser = expected)]
+    pub(crate) expect: Vec<(String, Digest)>,
+    /// Delete whatever versions are there.
+    #[arg(long)]
+    pub(crate) danger_delete_unseen: bool,
+    /// Do what the reference engine does where it differs: what was seen is overwritten, and a failure leaves the
+    /// operations before it.
+    #[arg(long)]
+    pub(crate) danger_codex: bool,
+    /// Let the owner, ACL and extended attributes of old files be lost.
+    #[arg(long)]
+    pub(crate) danger_lose_metadata: bool,
 }
 
 #[derive(Debug, Args)]
@@ -243,4 +262,11 @@ fn window(text: &str) -> Result<ByteWindow, String> {
         text.split_once(':').and_then(|(offset, length)| Some((offset.parse().ok()?, length.parse().ok()?)));
     let (offset, length) = parts.ok_or("a window is written OFFSET:LENGTH, in bytes")?;
     Ok(ByteWindow { offset, length })
+}
+
+/// Parses `PATH=sha256:HEX`; the path may hold an equals sign.
+fn expected(text: &str) -> Result<(String, Digest), String> {
+    let (path, digest) = text.rsplit_once('=').ok_or("an expectation is written PATH=sha256:HEX")?;
+    let digest = digest.parse().map_err(|error: guard_core::policy::ParseDigestError| error.to_string())?;
+    Ok((path.to_owned(), digest))
 }

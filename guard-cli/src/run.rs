@@ -5,8 +5,8 @@ use std::io::{self, Read as _, Write as _};
 use clap::CommandFactory as _;
 use guard_core::policy::{DeleteUnseen, Digest, EolPolicy, Policy, Unseen};
 use guard_core::{
-    Actor, DeleteFile, Display, EditFile, ExpectArg, Failure, ListDir, MakeDir, MoveFile, ReadFile,
-    StatPaths, WriteFile,
+    Actor, ApplyPatch, DeleteFile, Display, EditFile, ExpectArg, Failure, ListDir, MakeDir, MoveFile,
+    ReadFile, StatPaths, WriteFile,
 };
 
 use crate::args::{self, Cli, Command, SeenArg};
@@ -51,7 +51,10 @@ pub(crate) fn run(cli: &Cli) -> Exit {
         Err(error) => return printed(render::error(&format!("no runtime: {error}")), Exit::Unavailable),
     };
     match runtime.block_on(carry_out(cli)) {
-        Ok(shown) => printed(render::shown(&shown, cli.json), Exit::Done),
+        Ok(shown) => {
+            let stopped = matches!(&shown, Shown::Done(done) if done.stopped().is_some());
+            printed(render::shown(&shown, cli.json), if stopped { Exit::Refused } else { Exit::Done })
+        }
         Err(Ended::Failure(failure)) => {
             let exit = Exit::from(&failure);
             printed(render::failure(&failure, versions(&cli.command), cli.json), exit)
@@ -95,7 +98,8 @@ async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
 fn loosen(policy: &mut Policy, command: &Command) {
     match command {
         Command::Write(args::Write { danger_unseen: true, .. }) => policy.unseen = Unseen::Allow,
-        Command::Rm(args::Remove { danger_unseen: true, .. }) => {
+        Command::Rm(args::Remove { danger_unseen: true, .. })
+        | Command::Patch(args::Patch { danger_delete_unseen: true, .. }) => {
             policy.delete_unseen = DeleteUnseen::DangerAllow;
         }
         _ => {}
@@ -111,6 +115,7 @@ async fn call(cli: &Cli, opened: &Opened, actor: &Actor) -> Result<Shown, Ended>
             vouch(actor, &args.path, args.expect).await?;
             Shown::Done(actor.edit_file(edit(args, dry_run)).await?)
         }
+        Command::Patch(args) => Shown::Done(patch(opened, actor, args, dry_run).await?),
         Command::Rm(args) => {
             vouch_either(actor, &args.path, args.expect.as_ref()).await?;
             let call = DeleteFile { path: args.path.clone(), dry_run };
@@ -175,11 +180,7 @@ async fn write(
     if let Some(ExpectArg::Content(digest)) = args.expect {
         vouch(actor, &args.path, Some(digest)).await?;
     }
-    let limit = opened.guard.policy().limits.write_bytes;
-    let mut content = Vec::new();
-    // One byte more than the limit: the guard then says what the limit is.
-    let stdin = io::stdin().lock().take(limit.saturating_add(1)).read_to_end(&mut content);
-    stdin.map_err(|error| UsageError(format!("standard input: {error}")))?;
+    let content = stdin(opened.guard.policy().limits.write_bytes)?;
     let call = WriteFile {
         path: args.path.clone(),
         content: String::new(),
@@ -194,6 +195,34 @@ async fn write(
         danger_in_place: args.danger.danger_in_place,
     };
     Ok(actor.write_raw(call, content).await?)
+}
+
+/// Reads standard input, to one byte more than the limit: the guard then says what the limit is.
+fn stdin(limit: u64) -> Result<Vec<u8>, UsageError> {
+    let mut content = Vec::new();
+    let read = io::stdin().lock().take(limit.saturating_add(1)).read_to_end(&mut content);
+    read.map_err(|error| UsageError(format!("standard input: {error}")))?;
+    Ok(content)
+}
+
+async fn patch(
+    opened: &Opened,
+    actor: &Actor,
+    args: &args::Patch,
+    dry_run: bool,
+) -> Result<guard_core::Done, Ended> {
+    for (path, digest) in &args.expect {
+        vouch(actor, path, Some(*digest)).await?;
+    }
+    let text = String::from_utf8(stdin(opened.guard.policy().limits.patch_bytes)?)
+        .map_err(|_| UsageError("standard input: a patch is UTF-8".to_owned()))?;
+    let call = ApplyPatch {
+        patch: text,
+        dry_run,
+        danger_lose_metadata: args.danger_lose_metadata,
+        danger_codex: args.danger_codex,
+    };
+    Ok(actor.apply_patch(call).await?)
 }
 
 fn edit(args: &args::Edit, dry_run: bool) -> EditFile {

@@ -84,8 +84,20 @@ fn every_command_tells_a_person_what_it_did() {
 fn help_says_every_option() {
     let bench = Bench::new();
     let mut text = bench.guard(&["--help"]).out().to_owned();
-    let commands =
-        ["read", "write", "edit", "rm", "mv", "mkdir", "ls", "stat", "explain", "doctor", "completions"];
+    let commands = [
+        "read",
+        "write",
+        "edit",
+        "patch",
+        "rm",
+        "mv",
+        "mkdir",
+        "ls",
+        "stat",
+        "explain",
+        "doctor",
+        "completions",
+    ];
     for command in commands {
         let run = bench.guard(&[command, "--help"]);
         assert_eq!(run.code, 0);

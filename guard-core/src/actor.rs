@@ -11,8 +11,8 @@ use crate::port::Last;
 use crate::request::Request;
 use crate::tool::{self, Reply};
 use crate::{
-    DeleteFile, DirListing, Done, EditFile, Explanation, Failure, ListDir, MakeDir, MoveFile, ReadFile,
-    ReadResult, StatPaths, StatResult, WriteFile,
+    ApplyPatch, DeleteFile, DirListing, Done, EditFile, Explanation, Failure, ListDir, MakeDir, MoveFile,
+    ReadFile, ReadResult, StatPaths, StatResult, WriteFile,
 };
 
 /// One agent, sub-agent or host that calls tools: its views, its rights.
@@ -187,6 +187,18 @@ impl Actor {
     pub async fn edit_file(&self, args: EditFile) -> Result<Done, Failure> {
         let request = self.request(Tool::EditFile, vec![args.path.clone()]);
         request.audited(|request| tool::edit::edit_file(request, args)).await
+    }
+
+    /// Applies a V4A patch: all of it, or nothing. It is one approval and one batch.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] with the refusal.
+    pub async fn apply_patch(&self, args: ApplyPatch) -> Result<Done, Failure> {
+        let parsed = tool::apply_patch::parsed(&args.patch, &self.state.guard.policy);
+        let paths = parsed.as_ref().map(|patch| patch.paths().into_iter().map(str::to_owned).collect());
+        let request = self.request(Tool::ApplyPatch, paths.unwrap_or_default());
+        request.audited(|request| tool::apply_patch::apply_patch(request, parsed, args)).await
     }
 
     /// Deletes a file or a link that this actor has seen.

@@ -289,3 +289,28 @@ impl StatPaths {
         Self { path: Some(path.into()), ..Self::default() }
     }
 }
+
+/// Applies a V4A patch: all of it, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyPatch {
+    /// The patch, from `*** Begin Patch` to `*** End Patch`.
+    #[serde(alias = "input")]
+    pub patch: String,
+    /// Shows the verdict and the diffs and changes nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Accepts that the owner, ACL or extended attributes of an old file are lost.
+    #[serde(default)]
+    pub danger_lose_metadata: bool,
+    /// Does what the reference engine does where it differs: not for a model to choose.
+    #[serde(skip)]
+    pub danger_codex: bool,
+}
+
+impl ApplyPatch {
+    /// Applies the patch.
+    pub fn new(patch: impl Into<String>) -> Self {
+        Self { patch: patch.into(), ..Self::default() }
+    }
+}

@@ -22,6 +22,7 @@ pub(crate) struct GuardState {
     pub(crate) roots: Roots,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
+    pub(crate) environment: Option<String>,
 }
 
 /// A guard that could not be opened.
@@ -48,6 +49,7 @@ pub struct GuardBuilder {
     roots: Vec<(TargetPath, Access)>,
     approver: Option<Arc<dyn Approver>>,
     audit: Option<Arc<dyn AuditSink>>,
+    environment: Option<String>,
 }
 
 impl GuardBuilder {
@@ -77,6 +79,14 @@ impl GuardBuilder {
     #[must_use]
     pub fn audit(mut self, audit: Arc<dyn AuditSink>) -> Self {
         self.audit = Some(audit);
+        self
+    }
+
+    /// Names this environment, as patches may (`*** Environment ID:`). A patch that names another, or any where none is
+    /// set, is refused.
+    #[must_use]
+    pub fn environment(mut self, id: impl Into<String>) -> Self {
+        self.environment = Some(id.into());
         self
     }
 
@@ -111,6 +121,7 @@ impl GuardBuilder {
                 roots,
                 approver: self.approver,
                 audit: self.audit,
+                environment: self.environment,
             }),
         })
     }
@@ -119,7 +130,14 @@ impl GuardBuilder {
 impl Guard {
     /// Starts a guard of `ops`.
     pub fn builder(ops: Arc<dyn FileOps>) -> GuardBuilder {
-        GuardBuilder { ops, policy: Policy::default(), roots: Vec::new(), approver: None, audit: None }
+        GuardBuilder {
+            ops,
+            policy: Policy::default(),
+            roots: Vec::new(),
+            approver: None,
+            audit: None,
+            environment: None,
+        }
     }
 
     /// Makes an actor that has seen nothing and may do all that the policy allows.

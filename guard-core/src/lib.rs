@@ -26,12 +26,12 @@ pub use guard_policy as policy;
 pub use actor::Actor;
 pub use approve::{Answer, Approver, Proposal};
 pub use args::{
-    ByteWindow, DeleteFile, Display, Edit, EditFile, ExpectArg, ListDir, MakeDir, MoveFile, ReadFile,
-    StatPaths, WriteFile,
+    ApplyPatch, ByteWindow, DeleteFile, Display, Edit, EditFile, ExpectArg, ListDir, MakeDir, MoveFile,
+    ReadFile, StatPaths, WriteFile,
 };
 pub use failure::{Failure, Outcome};
 pub use guard::{Guard, GuardBuilder, OpenError};
-pub use receipt::{ChangeReceipt, Conversion, Done, Plan, PlannedChange, Receipt};
+pub use receipt::{ChangeReceipt, Conversion, Done, PlacedChunk, Plan, PlannedChange, Receipt};
 pub use tool::explain::{Explanation, RuleAnswer};
 pub use tool::list::DirListing;
 pub use tool::read::{CutLine, FileKind, NextRead, ReadResult};

@@ -28,6 +28,15 @@ impl Done {
         }
     }
 
+    /// Returns why only a part of a patch was applied, where the caller chose the reference engine's way.
+    #[must_use]
+    pub fn stopped(&self) -> Option<&str> {
+        match self {
+            Self::Committed(receipt) => receipt.stopped.as_deref(),
+            Self::Planned(plan) => plan.stopped.as_deref(),
+        }
+    }
+
     /// Returns the plan of a dry run.
     #[must_use]
     pub fn plan(self) -> Option<Plan> {
@@ -55,6 +64,12 @@ pub struct Receipt {
     pub changes: Vec<ChangeReceipt>,
     /// Requests to the target that the call took.
     pub round_trips: u32,
+    /// Remarks on a patch as a whole, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Why only the operations before one that failed are here; only where the caller chose the reference engine's way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// Set where the policy does not hold locations to the roots.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unrestricted: bool,
@@ -102,6 +117,25 @@ pub struct ChangeReceipt {
     /// Remarks, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// How the chunks of a patch were placed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<PlacedChunk>,
+    /// A unified diff of what a patch did, where both sides are text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+}
+
+/// How one chunk of a patch was placed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PlacedChunk {
+    /// The line of the patch on which it begins.
+    pub patch_line: u64,
+    /// The line of the file at which it stands, as the file was before.
+    pub file_line: u64,
+    /// How well its old lines fit: `exact`, `trailing-blanks`, `indentation`, `unicode`.
+    pub tier: String,
+    /// What was done: `applied`, `already-applied`, `context-only`.
+    pub outcome: String,
 }
 
 /// What was done to the content that was given.
@@ -131,6 +165,12 @@ pub struct Plan {
     pub approval_required: bool,
     /// One for each path.
     pub changes: Vec<PlannedChange>,
+    /// Remarks on a patch as a whole, as sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Why only the operations before one that failed are here; only where the caller chose the reference engine's way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// Requests to the target that the call took.
     pub round_trips: u32,
 }
@@ -156,6 +196,9 @@ pub struct PlannedChange {
     /// A unified diff, where both sides are text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// How the chunks of a patch would be placed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub chunks: Vec<PlacedChunk>,
     /// What is done, in words.
     pub summary: String,
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guard_policy::{
-    Act, Approval, ApproverSet, Call, Code, ContentClass, Expected, Fact, Facts, FileState, NewText,
-    PathError, Precondition, Refusal, RequestedPath, RootId, Seen, TargetPath, Tool, Verdict, decide,
+    Act, Approval, ApproverSet, Call, Code, ContentClass, DeleteUnseen, Expected, Fact, Facts, FileState,
+    NewText, PathError, Policy, Precondition, Refusal, RequestedPath, RootId, Seen, TargetPath, Tool,
+    Verdict, decide,
 };
 use tracing::Instrument as _;
 
@@ -26,6 +27,8 @@ pub(crate) struct Request {
     pub(crate) tool: Tool,
     /// The paths as they were requested, for the audit line.
     pub(crate) paths: Vec<String>,
+    /// Whether the call only shows what it would do: a deletion of what was not seen is shown, and seen by that.
+    pub(crate) shows_unseen: bool,
     /// Requests to the target so far.
     pub(crate) trips: u32,
 }
@@ -95,7 +98,7 @@ pub(crate) struct Dangers {
 
 impl Request {
     pub(crate) fn new(actor: Arc<ActorState>, tool: Tool, paths: Vec<String>) -> Self {
-        Self { actor, tool, paths, trips: 0 }
+        Self { actor, tool, paths, shows_unseen: false, trips: 0 }
     }
 
     pub(crate) fn guard(&self) -> &GuardState {
@@ -180,7 +183,14 @@ impl Request {
             class: known.class,
             seen,
         };
-        match decide(&guard.policy, &call, &facts) {
+        let shown;
+        let policy = if self.shows_unseen && asked.act == Act::Delete {
+            shown = Policy { delete_unseen: DeleteUnseen::DangerAllow, ..guard.policy.clone() };
+            &shown
+        } else {
+            &guard.policy
+        };
+        match decide(policy, &call, &facts) {
             Verdict::Allow { precondition, approval } => {
                 Ok(Decision::Allowed(Allowed { precondition, approval }))
             }
@@ -277,6 +287,8 @@ impl Request {
             changed,
             approval_required: approval == Approval::Required,
             changes: planned,
+            notes: Vec::new(),
+            stopped: None,
             round_trips: self.trips,
         }
     }

@@ -141,6 +141,22 @@ async fn instructions_for_agents_change_only_with_an_approver() {
     assert_eq!(human.asked().len(), 1);
 }
 
+#[tokio::test]
+async fn a_patch_of_several_files_is_one_approval() {
+    let human = Arc::new(Human::default());
+    let bench = bench(&human).await;
+    bench.world.create("/ws/a.txt", b"one\n").unwrap();
+    let text =
+        "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Add File: b.txt\n+two\n*** End Patch\n";
+    let actor = bench.actor();
+    done(actor.apply_patch(guard_core::ApplyPatch::new(text)).await);
+    assert_eq!(human.asked(), ["apply_patch a.txt @@ -1 +1 @@\n-one\n+1\n"]);
+    human.meanwhile(&bench.world, |world| world.write("/ws/a.txt", b"1\nnewer\n").unwrap());
+    let text = "*** Begin Patch\n*** Update File: a.txt\n@@\n-1\n+I\n*** Delete File: b.txt\n*** End Patch\n";
+    assert_eq!(code(actor.apply_patch(guard_core::ApplyPatch::new(text)).await), Code::Stale);
+    assert_eq!(bench.content("b.txt"), "two\n");
+}
+
 /// A call that waits for its approver holds no lock: another actor's call on the same file goes through.
 #[tokio::test]
 async fn no_lock_is_held_while_an_approver_is_asked() {

@@ -75,7 +75,7 @@ async fn unknown_arguments_are_refused_and_the_allowed_ones_named() {
         ("edit_file", json!({ "path": "a.txt", "edits": [{ "old": 1, "new": "b" }] }), "`edits[0].old`"),
         ("list_dir", json!({ "after": "zz" }), "`next` of the page before"),
         ("rm_rf", json!({}), "delete_file"),
-        ("apply_patch", json!({}), "edit_file"),
+        ("apply_patch", json!({}), "patch"),
     ] {
         let reply = call(&actor, tool, args).await;
         assert_eq!(reply["refusal"]["code"], "invalid-arguments", "{tool}");

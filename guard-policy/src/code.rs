@@ -107,6 +107,12 @@ pub enum Code {
     TargetChanged,
     /// The request may or may not have been carried out.
     OutcomeUnknown,
+    /// The patch does not parse, or does not fit the files; the message has every reason.
+    InvalidPatch,
+    /// The patch is meant for another environment.
+    EnvironmentMismatch,
+    /// Two paths of the patch lead to one file.
+    AliasInPatch,
 }
 
 impl Code {
@@ -161,6 +167,9 @@ impl Code {
         Self::StateUnavailable,
         Self::TargetChanged,
         Self::OutcomeUnknown,
+        Self::InvalidPatch,
+        Self::EnvironmentMismatch,
+        Self::AliasInPatch,
     ];
 
     /// Returns the code as it is written on the wire.
@@ -216,6 +225,9 @@ impl Code {
             Self::StateUnavailable => "state-unavailable",
             Self::TargetChanged => "target-changed",
             Self::OutcomeUnknown => "outcome-unknown",
+            Self::InvalidPatch => "invalid-patch",
+            Self::EnvironmentMismatch => "environment-mismatch",
+            Self::AliasInPatch => "alias-in-patch",
         }
     }
 }

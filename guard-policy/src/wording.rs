@@ -235,6 +235,21 @@ const fn words(code: Code) -> Words {
             "Look at it with stat or read_file before anything else is done to it.",
             None,
         ),
+        Code::InvalidPatch => (
+            "The patch was not applied, and no file was changed",
+            "Mend the patch as the message says, from what read_file shows now, and send it again as a whole.",
+            None,
+        ),
+        Code::EnvironmentMismatch => (
+            "The patch is meant for another environment than this one",
+            "Send it there, or leave the environment out if it is meant for this one.",
+            None,
+        ),
+        Code::AliasInPatch => (
+            "{path} is the same file as another path of the patch",
+            "Name each file once, by one path.",
+            None,
+        ),
     };
     Words { says, remedy, call }
 }

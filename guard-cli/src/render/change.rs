@@ -6,6 +6,7 @@ use guard_core::policy::{Precondition, Tool};
 use guard_core::port::{Publish, Tier};
 use guard_core::{ChangeReceipt, Conversion, Done, Plan, PlannedChange, Receipt};
 
+use super::patch;
 use super::text::{ADDED, DIM, GOOD, Line, Lines, NOTE, REMOVED, count, styled};
 
 /// Writes what was done, or what would be.
@@ -17,6 +18,9 @@ pub(crate) fn done(out: &mut dyn Write, done: &Done) -> io::Result<()> {
 }
 
 fn committed(out: &mut dyn Write, receipt: &Receipt) -> io::Result<()> {
+    if receipt.tool == Tool::ApplyPatch {
+        return patch::committed(out, receipt);
+    }
     for change in &receipt.changes {
         one(out, receipt.tool, change)?;
     }
@@ -111,6 +115,9 @@ const fn converted(conversion: Conversion) -> &'static str {
 }
 
 fn planned(out: &mut dyn Write, plan: &Plan) -> io::Result<()> {
+    if plan.tool == Tool::ApplyPatch {
+        patch::planned(out, plan)?;
+    }
     for change in &plan.changes {
         would(out, plan, change)?;
     }
@@ -132,15 +139,20 @@ fn would(out: &mut dyn Write, plan: &Plan, change: &PlannedChange) -> io::Result
             writeln!(out, "  {} {digest}", styled(DIM, name))?;
         }
     }
-    if let Some(diff) = &change.diff {
-        for line in diff.lines() {
-            let style = match line.as_bytes().first() {
-                Some(b'+') => ADDED,
-                Some(b'-') => REMOVED,
-                _ => DIM,
-            };
-            writeln!(out, "{}", styled(style, Lines(line)))?;
-        }
+    match &change.diff {
+        Some(diff) => difference(out, diff),
+        None => Ok(()),
+    }
+}
+
+fn difference(out: &mut dyn Write, diff: &str) -> io::Result<()> {
+    for line in diff.lines() {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => ADDED,
+            Some(b'-') => REMOVED,
+            _ => DIM,
+        };
+        writeln!(out, "{}", styled(style, Lines(line)))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ mod change;
 mod doctor;
 mod explain;
 mod list;
+mod patch;
 mod read;
 mod refusal;
 mod stat;

@@ -1,4 +1,5 @@
 //! A workspace in a temporary directory, and the built binary run in it.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::ffi::OsStr;
 use std::fs::Permissions;

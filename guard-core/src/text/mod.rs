@@ -3,4 +3,5 @@
 pub(crate) mod diff;
 pub(crate) mod escape;
 pub(crate) mod lines;
+pub(crate) mod splice;
 pub(crate) mod utf16;

@@ -14,7 +14,7 @@ pub(crate) async fn delete_file(mut request: Request, args: DeleteFile) -> Resul
     let plan = |_: &Request, items: &[Item]| {
         let mut intent = Intent::new(0, Intended::Remove, Mark::Removed, "delete");
         intent.diff = items[0].bytes().and_then(|old| diff::unified(old, b""));
-        Ok(vec![intent])
+        Ok(intent.into())
     };
     mutate(request, vec![Item::new(site, Asked::plain(Act::Delete))], manner, plan).await
 }

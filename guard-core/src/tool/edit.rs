@@ -18,7 +18,7 @@ pub(crate) async fn edit_file(mut request: Request, args: EditFile) -> Result<Do
         dangers: Dangers { lose_metadata: args.danger_lose_metadata, in_place: args.danger_in_place },
     };
     let plan =
-        |request: &Request, items: &[Item]| plan(request, &items[0], &args.path, &edits).map(|i| vec![i]);
+        |request: &Request, items: &[Item]| plan(request, &items[0], &args.path, &edits).map(Into::into);
     mutate(request, vec![Item::new(site, Asked::plain(Act::Edit))], manner, plan).await
 }
 

@@ -11,7 +11,7 @@ pub(crate) async fn make_dir(mut request: Request, args: MakeDir) -> Result<Done
     let site = request.locate(&args.path, Last::Itself).await?;
     let manner = Manner { looking: Looking::WhereNeeded, dry_run: args.dry_run, dangers: Dangers::default() };
     let plan = |_: &Request, _: &[Item]| {
-        Ok(vec![Intent::new(0, Intended::MakeDir, Mark::Nothing, "make the directory")])
+        Ok(Intent::new(0, Intended::MakeDir, Mark::Nothing, "make the directory").into())
     };
     mutate(request, vec![Item::new(site, Asked::plain(Act::MakeDir))], manner, plan).await
 }

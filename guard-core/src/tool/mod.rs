@@ -1,5 +1,6 @@
 //! The tools: what each makes of its arguments, and the one way in which they change a target.
 
+pub(crate) mod apply_patch;
 pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod explain;

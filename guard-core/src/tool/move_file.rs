@@ -13,7 +13,7 @@ pub(crate) async fn move_file(mut request: Request, args: MoveFile) -> Result<Do
     let manner = Manner { looking: Looking::WhereNeeded, dry_run: args.dry_run, dangers: Dangers::default() };
     let plan = |_: &Request, _: &[Item]| {
         let summary = format!("move to {}", args.to);
-        Ok(vec![Intent::new(0, Intended::MoveTo { item: 1 }, Mark::Moved, summary)])
+        Ok(Intent::new(0, Intended::MoveTo { item: 1 }, Mark::Moved, summary).into())
     };
     let items = vec![Item::new(from, Asked::plain(Act::MoveFrom)), Item::new(to, Asked::plain(Act::MoveTo))];
     mutate(request, items, manner, plan).await

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use guard_policy::{
-    Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TextShape, Ticket, classify,
+    Act, Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TextShape, Ticket, classify,
 };
 
 use crate::actor::ActorState;
@@ -16,7 +16,7 @@ use crate::port::{
 use crate::receipt::VERSION;
 use crate::refuse::{commit_error, op_error, with_fates};
 use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site, audit};
-use crate::{ChangeReceipt, Conversion, Done, Failure, Outcome, PlannedChange, Receipt};
+use crate::{ChangeReceipt, Conversion, Done, Failure, Outcome, PlacedChunk, Plan, PlannedChange, Receipt};
 
 /// How often an edit that lost its compare-and-swap is planned anew.
 const REPLANS: u32 = 3;
@@ -28,11 +28,19 @@ pub(crate) struct Item {
     /// What is known of what is there.
     pub(crate) look: Option<Look>,
     allowed: Option<Allowed>,
+    /// Whether the plan itself tells of what is missing, or there where nothing may be.
+    planned: bool,
 }
 
 impl Item {
     pub(crate) fn new(site: Site, asked: Asked) -> Self {
-        Self { site, asked, look: None, allowed: None }
+        Self { site, asked, look: None, allowed: None, planned: false }
+    }
+
+    /// Leaves it to the plan to refuse what is missing, or there where nothing may be: it has the words for it, and
+    /// tells of all such paths at once.
+    pub(crate) fn of_plan(site: Site, asked: Asked) -> Self {
+        Self { planned: true, ..Self::new(site, asked) }
     }
 
     /// Returns what the target has to find; the policy has named it once a plan is made.
@@ -118,7 +126,11 @@ pub(crate) struct Intent {
     pub(crate) conversions: Vec<Conversion>,
     pub(crate) notes: Vec<String>,
     pub(crate) diff: Option<String>,
+    /// How the chunks of a patch are placed; a patch's diff is in its receipt too.
+    pub(crate) chunks: Option<Vec<PlacedChunk>>,
     pub(crate) summary: String,
+    /// What has to be there, where it is more than the policy named.
+    pub(crate) precondition: Option<Precondition>,
 }
 
 impl Intent {
@@ -131,7 +143,9 @@ impl Intent {
             conversions: Vec::new(),
             notes: Vec::new(),
             diff: None,
+            chunks: None,
             summary: summary.into(),
+            precondition: None,
         }
     }
 }
@@ -154,6 +168,37 @@ pub(crate) enum Mark {
     Nothing,
 }
 
+/// What a call would do: at its paths, and what there is to say of it as a whole.
+#[derive(Default)]
+pub(crate) struct Intents {
+    pub(crate) intents: Vec<Intent>,
+    pub(crate) remarks: Remarks,
+}
+
+/// What there is to say of a patch as a whole.
+#[derive(Default)]
+pub(crate) struct Remarks {
+    pub(crate) notes: Vec<String>,
+    /// Why only a part of it is here.
+    pub(crate) stopped: Option<String>,
+}
+
+impl From<Intent> for Intents {
+    fn from(intent: Intent) -> Self {
+        Self { intents: vec![intent], remarks: Remarks::default() }
+    }
+}
+
+impl Remarks {
+    fn on(self, receipt: Receipt) -> Receipt {
+        Receipt { notes: self.notes, stopped: self.stopped, ..receipt }
+    }
+
+    fn on_plan(self, plan: Plan) -> Plan {
+        Plan { notes: self.notes, stopped: self.stopped, ..plan }
+    }
+}
+
 /// Makes a mutating call.
 ///
 /// `plan` gets the items with what is known of them and says what to do; it may be called again when the target had
@@ -162,8 +207,9 @@ pub(crate) async fn mutate(
     mut request: Request,
     mut items: Vec<Item>,
     manner: Manner,
-    plan: impl Fn(&Request, &[Item]) -> Result<Vec<Intent>, Failure> + Send + Sync,
+    plan: impl Fn(&Request, &[Item]) -> Result<Intents, Failure> + Send + Sync,
 ) -> Result<Done, Failure> {
+    request.shows_unseen = manner.dry_run;
     let asks = request.guard().approver.is_some();
     let shows = asks || manner.dry_run;
     let mut lost = 0;
@@ -178,34 +224,37 @@ pub(crate) async fn mutate(
         if decide(&mut request, &mut items, looks).await? == Settled::Anew {
             continue;
         }
-        let intents = plan(&request, &items)?;
+        let Intents { intents, remarks } = plan(&request, &items)?;
         let planned: Vec<PlannedChange> = intents.iter().map(|intent| planned(intent, &items)).collect();
         let changed = !intents.iter().all(|intent| as_intended(intent, &items[intent.item]));
         let approval = approval(&items);
         if manner.dry_run {
             note_shown(&request, &items, began);
             audit(&request.actor, request.tool, &request.paths, Outcome::Done, None, None);
-            return Ok(Done::Planned(request.plan(changed, approval, planned)));
+            return Ok(Done::Planned(remarks.on_plan(request.plan(changed, approval, planned))));
         }
         if !changed {
-            return Ok(Done::Committed(unchanged(&request, &intents, &items)));
+            return Ok(Done::Committed(remarks.on(unchanged(&request, &intents, &items))));
         }
         request.approve(&planned, approval).await?;
         let locked = match locked {
             Some(locked) => locked,
             None => lock(&request, &items).await,
         };
-        let error = match commit(&mut request, &items, intents, manner.dangers, locked).await {
-            Ok(receipt) => return Ok(Done::Committed(receipt)),
-            Err((error, intents)) => {
-                if let Some(receipt) = found_as_intended(&request, &error, &intents, &mut items) {
-                    return Ok(Done::Committed(receipt));
+        let (error, failed) =
+            match commit(&mut request, &items, (intents, remarks), manner.dangers, locked).await {
+                Ok(receipt) => return Ok(Done::Committed(receipt)),
+                Err((error, intents)) => {
+                    if let Some(receipt) = found_as_intended(&request, &error, &intents, &mut items) {
+                        return Ok(Done::Committed(receipt));
+                    }
+                    let failed = failed_item(&items, &intents, &error);
+                    (error, failed)
                 }
-                error
-            }
-        };
+            };
         lost += 1;
-        go_on(&request, &mut items, &error, &GoOn { approved: asks, looking: manner.looking, lost })?;
+        let how = GoOn { approved: asks, looking: manner.looking, lost };
+        go_on(&request, failed.map(|index| &mut items[index]), &error, &how)?;
     }
 }
 
@@ -224,30 +273,9 @@ enum Settled {
 
 /// Decides on every item: first by what needs no request, then, where somebody has to look, on what is there.
 async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Result<Settled, Failure> {
-    let mut unread = Vec::new();
-    let mut unseen = Vec::new();
-    for (index, item) in items.iter_mut().enumerate() {
-        let read = item.was_read();
-        match request.judge(&item.site, item.asked, item.known()) {
-            // Whether the remedy is to read it depends on the content, which a failed commit does not report.
-            Err(failure) if item.look.is_some() && !read && depends_on_content(&failure) => {
-                unread.push(index);
-            }
-            // What it refuses to remove unseen may not be there, or be nothing that can be seen.
-            Err(failure) if item.look.is_none() && failure.refusal.code == Code::NotRead => {
-                unseen.push(index);
-            }
-            Err(failure) => return Err(failure),
-            Ok(Decision::Allowed(allowed)) if read || !looks => item.allowed = Some(allowed),
-            Ok(_) if read => {
-                // The state is known and the class is not: there is more content than may be looked at.
-                return Err(Refusal::new(Code::TooLarge, &item.site.requested, "").into());
-            }
-            Ok(_) => unread.push(index),
-        }
-    }
-    if let Some(index) = unseen.first() {
-        return look_at(request, &mut items[*index]).await;
+    let Pending { unread, unseen } = judge_all(request, items, looks)?;
+    if let Some(index) = unseen {
+        return look_at(request, &mut items[index]).await;
     }
     if unread.is_empty() {
         return Ok(Settled::Here);
@@ -264,16 +292,70 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
             settled = Settled::Anew;
         }
         item.look = Some(Look::of(contents));
-        if settled == Settled::Here {
-            match request.judge(&item.site, item.asked, item.known())? {
-                Decision::Allowed(allowed) => item.allowed = Some(allowed),
-                Decision::Undecided => {
-                    return Err(Refusal::new(Code::TooLarge, &item.site.requested, "").into());
-                }
-            }
-        }
+    }
+    if settled == Settled::Here {
+        // All that was to be read was read: nothing is pending.
+        judge_all(request, items, looks)?;
     }
     Ok(settled)
+}
+
+/// What has to be found out before every item can be decided.
+struct Pending {
+    /// Items whose content has to be read.
+    unread: Vec<usize>,
+    /// An item whose state has to be learnt, so that its refusal is the right one.
+    unseen: Option<usize>,
+}
+
+/// Judges every item by what is known of it.
+fn judge_all(request: &Request, items: &mut [Item], looks: bool) -> Result<Pending, Failure> {
+    let mut pending = Pending { unread: Vec::new(), unseen: None };
+    let mut refused: Vec<(usize, Failure)> = Vec::new();
+    for (index, item) in items.iter_mut().enumerate() {
+        let read = item.was_read();
+        match request.judge(&item.site, item.asked, item.known()) {
+            // Whether the remedy is to read it depends on the content, which a failed commit does not report.
+            Err(failure) if item.look.is_some() && !read && depends_on_content(&failure) => {
+                pending.unread.push(index);
+            }
+            // What it refuses to remove unseen may not be there, or be nothing that can be seen.
+            Err(failure) if item.look.is_none() && failure.refusal.code == Code::NotRead => {
+                if looks {
+                    pending.unread.push(index);
+                } else {
+                    pending.unseen = Some(index);
+                }
+            }
+            Err(failure)
+                if item.planned && read && matches!(failure.refusal.code, Code::NotFound | Code::Exists) =>
+            {
+                item.allowed = Some(Allowed { precondition: None, approval: Approval::NotRequired });
+            }
+            Err(failure) => refused.push((index, failure)),
+            Ok(Decision::Allowed(allowed)) if read || !looks => item.allowed = Some(allowed),
+            // The state is known and the class is not: there is more content than may be looked at.
+            Ok(_) if read => {
+                refused.push((index, Refusal::new(Code::TooLarge, &item.site.requested, "").into()));
+            }
+            Ok(_) => pending.unread.push(index),
+        }
+    }
+    let unseen: Vec<&str> = refused
+        .iter()
+        .filter(|(index, failure)| {
+            items[*index].asked.act == Act::Delete && failure.refusal.code == Code::NotRead
+        })
+        .map(|(index, _)| items[*index].site.requested.as_str())
+        .collect();
+    if unseen.len() > 1 && unseen.len() == refused.len() {
+        // One look at all of them settles it.
+        return Err(Refusal::not_seen(&unseen).into());
+    }
+    match refused.into_iter().next() {
+        Some((_, failure)) => Err(failure),
+        None => Ok(pending),
+    }
 }
 
 /// Learns the state of an item, without its content, so that it can be decided once more.
@@ -320,15 +402,20 @@ fn planned(intent: &Intent, items: &[Item]) -> PlannedChange {
             Intended::MoveTo { item } => Some(items[item].site.expect.clone()),
             _ => None,
         },
-        precondition: item.precondition(),
+        precondition: precondition(intent, item),
         before: item.look.as_ref().and_then(|look| look.state.digest()),
         after: match &intent.effect {
             Intended::Put { content, .. } => Some(content.digest()),
             _ => None,
         },
         diff: intent.diff.clone(),
+        chunks: intent.chunks.clone().unwrap_or_default(),
         summary: intent.summary.clone(),
     }
+}
+
+fn precondition(intent: &Intent, item: &Item) -> Precondition {
+    intent.precondition.clone().unwrap_or_else(|| item.precondition())
 }
 
 /// A dry run has shown which version is there: that counts as having seen it for a deletion.
@@ -368,6 +455,8 @@ fn draft(intent: &Intent, items: &[Item]) -> ChangeReceipt {
         metadata: Kept::default(),
         left: Vec::new(),
         notes: intent.notes.clone(),
+        diff: intent.chunks.as_ref().and(planned.diff),
+        chunks: planned.chunks,
     }
 }
 
@@ -405,6 +494,8 @@ fn receipt(actor: &ActorState, tool: guard_policy::Tool, changes: Vec<ChangeRece
         exact: changes.iter().all(|change| change.given.is_none()),
         changes,
         round_trips: trips,
+        notes: Vec::new(),
+        stopped: None,
         unrestricted: !actor.guard.policy.restrict,
     }
 }
@@ -421,7 +512,7 @@ fn audit_done(actor: &ActorState, tool: guard_policy::Tool, paths: &[String], re
 async fn commit(
     request: &mut Request,
     items: &[Item],
-    intents: Vec<Intent>,
+    (intents, remarks): (Vec<Intent>, Remarks),
     dangers: Dangers,
     locked: Locked,
 ) -> Result<Receipt, (CommitError, Vec<Intent>)> {
@@ -438,7 +529,7 @@ async fn commit(
             }
             changes.push(filled(draft, applied));
         }
-        let receipt = receipt(actor, tool, changes, trips);
+        let receipt = remarks.on(receipt(actor, tool, changes, trips));
         audit_done(actor, tool, &paths, &receipt);
         receipt
     };
@@ -449,7 +540,7 @@ fn change(intent: &Intent, items: &[Item]) -> Change {
     let item = &items[intent.item];
     Change {
         place: item.site.place(),
-        precondition: item.precondition(),
+        precondition: precondition(intent, item),
         effect: match &intent.effect {
             Intended::Put { content, mode } => {
                 Effect::Put { content: content.clone(), mode: *mode, parents: Parents::Make }
@@ -537,9 +628,8 @@ struct GoOn {
     lost: u32,
 }
 
-/// After a failed commit: prepares the items to be decided once more on what the target found, or gives up.
-fn go_on(request: &Request, items: &mut [Item], error: &CommitError, how: &GoOn) -> Result<(), Failure> {
-    let item = failed_item(items, error);
+/// After a failed commit: prepares the item that failed to be decided once more on what the target found, or gives up.
+fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &GoOn) -> Result<(), Failure> {
     let Some(item) = item else {
         return Err(commit_error(request.paths.first().map_or("", String::as_str), error));
     };
@@ -581,7 +671,7 @@ fn is_clean(fate: &crate::port::Fate) -> bool {
 }
 
 /// Returns the item at which a commit failed.
-fn failed_item<'a>(items: &'a mut [Item], error: &CommitError) -> Option<&'a mut Item> {
+fn failed_item(items: &[Item], intents: &[Intent], error: &CommitError) -> Option<usize> {
     let (resolved, destination) = match &error.cause {
         CommitFailure::Precondition { resolved, destination, .. } => (Some(resolved), *destination),
         CommitFailure::Elsewhere { destination, .. } => (None, *destination),
@@ -590,9 +680,11 @@ fn failed_item<'a>(items: &'a mut [Item], error: &CommitError) -> Option<&'a mut
     if let Some(resolved) = resolved
         && let Some(index) = items.iter().position(|item| item.site.expect == *resolved)
     {
-        return items.get_mut(index);
+        return Some(index);
     }
-    // A move is the one change with two items: its source, then its destination.
-    let at = error.at.unwrap_or(0) + usize::from(destination);
-    items.get_mut(at)
+    let intent = intents.get(error.at.unwrap_or(0))?;
+    match intent.effect {
+        Intended::MoveTo { item } if destination => Some(item),
+        _ => Some(intent.item),
+    }
 }

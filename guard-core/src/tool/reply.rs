@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    Actor, DeleteFile, Done, EditFile, Failure, ListDir, MakeDir, MoveFile, Outcome, Plan, ReadFile, Receipt,
-    StatPaths, WriteFile,
+    Actor, ApplyPatch, DeleteFile, Done, EditFile, Failure, ListDir, MakeDir, MoveFile, Outcome, Plan,
+    ReadFile, Receipt, StatPaths, WriteFile,
 };
 
 /// The result of every tool: one JSON object.
@@ -60,6 +60,10 @@ fn definition(tool: Tool) -> Option<ToolDefinition> {
         Tool::EditFile => (
             "Replaces texts that occur exactly once in a file; all of the edits, or none.",
             schema_for!(EditFile),
+        ),
+        Tool::ApplyPatch => (
+            "Applies a patch in the V4A format (*** Begin Patch … *** End Patch) to any number of files; all of it, or nothing.",
+            schema_for!(ApplyPatch),
         ),
         Tool::DeleteFile => {
             ("Deletes a file or link that was read or looked at with stat.", schema_for!(DeleteFile))
@@ -134,6 +138,10 @@ pub(crate) async fn call(actor: &Actor, name: &str, arguments: Value) -> Reply {
         },
         Tool::EditFile => match parsed(arguments) {
             Ok(args) => actor.edit_file(args).await.into(),
+            Err(reply) => reply,
+        },
+        Tool::ApplyPatch => match parsed(arguments) {
+            Ok(args) => actor.apply_patch(args).await.into(),
             Err(reply) => reply,
         },
         Tool::DeleteFile => match parsed(arguments) {

@@ -76,7 +76,7 @@ pub(crate) async fn write_file(mut request: Request, write: WriteBytes) -> Resul
                 .notes
                 .push("The file was there, and its mode was kept; executable is for a new file.".to_owned());
         }
-        Ok(vec![intent])
+        Ok(intent.into())
     };
     mutate(request, vec![Item::new(site, asked)], manner, plan).await
 }
