@@ -240,13 +240,25 @@ fn blocks(search: &Search<'_, '_>, anchors: &[usize]) -> Result<(Vec<Range<usize
     let lines = search.lines();
     let mut starts: Vec<Range<usize>> = Vec::new();
     let mut flat = false;
+    // How far the block reaches that reaches furthest so far, and how deep its anchor is.
+    let mut open: Option<(usize, usize)> = None;
     for anchor in anchors {
-        let mut end = block_end(lines, *anchor);
-        if end.is_none() {
-            flat = true;
+        let own = depth(lines.content(*anchor));
+        if let Some((end, outer)) = open
+            && *anchor < end
+            && own >= outer
+        {
+            // The line that ends the outer block ends this one too: it adds nothing, unless it is empty.
+            let (empty, below) = is_empty(lines, *anchor, own);
+            search.charge(below - anchor)?;
+            if !empty {
+                continue;
+            }
         }
-        let stop = end.take().unwrap_or(lines.len());
-        search.charge(stop.min(anchor + 64) - anchor)?;
+        let end = block_end(lines, *anchor);
+        flat = end.is_none();
+        let stop = end.unwrap_or(lines.len());
+        search.charge(stop - anchor)?;
         match starts.last_mut() {
             Some(last) if last.end >= *anchor => last.end = last.end.max(stop),
             _ => starts.push(*anchor..stop),
@@ -255,8 +267,24 @@ fn blocks(search: &Search<'_, '_>, anchors: &[usize]) -> Result<(Vec<Range<usize
             // Everything below is admitted.
             break;
         }
+        if open.is_none_or(|(end, _)| stop >= end) {
+            open = Some((stop, own));
+        }
     }
     Ok((starts, flat))
+}
+
+/// Tells whether the block of a line is empty, and the line that says so.
+fn is_empty(lines: &Lines<'_>, anchor: usize, own: usize) -> (bool, usize) {
+    for line in anchor + 1..lines.len() {
+        let content = lines.content(line);
+        match tier::trimmed(content).first() {
+            None => {}
+            Some(b')' | b']' | b'}') => return (false, line),
+            Some(_) => return (depth(content) <= own, line),
+        }
+    }
+    (true, lines.len())
 }
 
 /// Returns the line below the block of a line; `None` if its block is empty.

@@ -27,9 +27,11 @@ impl<'t> Indentations<'t> {
             return;
         }
         let (here, there) = (indentation(patch), indentation(file));
-        self.differ |= here != there;
+        // A line that goes on with a blank that is no space or tab is indented by more than can be told.
+        let hidden = begins_with_a_hidden_blank(file) || begins_with_a_hidden_blank(patch);
+        self.differ |= here != there || hidden;
         let known = self.known.entry(here).or_insert(Some(there));
-        if known.is_some_and(|known| known != there) {
+        if hidden || known.is_some_and(|known| known != there) {
             *known = None;
         }
     }
@@ -49,6 +51,12 @@ impl<'t> Indentations<'t> {
             None => Err(Unclear::Unknown),
         }
     }
+}
+
+/// Tells whether the text of a line begins with a blank other than a space or tab (U+00A0, U+3000 and the like).
+fn begins_with_a_hidden_blank(line: &[u8]) -> bool {
+    let first = trimmed(line).utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    first.is_some_and(|first| !first.is_ascii() && first.is_whitespace())
 }
 
 #[cfg(test)]
@@ -72,6 +80,8 @@ mod tests {
             (&tabs, "", Ok("")),
             (&tabs, "  ", Ok("  ")),
             (&[("  a", "\ta"), ("  b", "\t\tb")], "  c", Err(Unclear::Several)),
+            // An ideographic space is indentation too, and what it stands for cannot be told.
+            (&[("  a", " \u{3000} a"), ("  b", " \u{3000} b")], "  c", Err(Unclear::Several)),
             // The same everywhere: lines of any depth are taken as they are.
             (&[("  a", "  a")], "      c", Ok("      c")),
         ] {

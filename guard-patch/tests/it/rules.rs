@@ -222,3 +222,14 @@ fn an_addition_that_stands_there_already_is_refused() {
         ("a⏎a new line⏎b⏎", "@@| a|+a new line| b", "unchanged"),
     ]);
 }
+
+/// Each of many equal anchors on closing brackets looks no further than it has to: this ends at once, or never.
+#[test]
+fn anchors_on_many_closing_brackets_take_one_pass() {
+    let file = "}\n".repeat(400_000);
+    let patch = "*** Begin Patch\n*** Update File: f\n@@ }\n-x\n+y\n*** End Patch\n";
+    let files = std::collections::BTreeMap::from([("f".to_owned(), file.into_bytes())]);
+    let plan =
+        guard_patch::plan(&guard_patch::parse(patch).unwrap(), &files, &guard_patch::Options::default());
+    assert_eq!(plan.unwrap_err().0[0].code, guard_patch::Code::NotFound);
+}
