@@ -302,3 +302,147 @@ async fn danger_codex_overwrites_only_what_was_seen() {
     done(actor.apply_patch(codex()).await);
     assert_eq!(bench.content("a"), "mine\n");
 }
+
+/// However a deletion is spelled, what it destroys has to have been seen.
+#[tokio::test]
+async fn a_deletion_by_any_way_round_needs_to_have_been_seen() {
+    for lines in [
+        &["*** Update File: f", "@@", " one", "*** Delete File: f"][..],
+        &["*** Update File: f", "@@", "-one", "+1", "*** Delete File: f"],
+        &["*** Update File: f", "*** Move to: g", "*** Delete File: g"],
+        &[
+            "*** Update File: f",
+            "*** Move to: g",
+            "*** Update File: g",
+            "*** Move to: h",
+            "*** Delete File: h",
+        ],
+        &["*** Update File: f", "@@", " one", "*** Delete File: f", "*** Add File: f", "+mine"],
+    ] {
+        let bench = Bench::new().await;
+        bench.world.create("/ws/f", b"one\n").unwrap();
+        let before = bench.world.snapshot();
+        let actor = bench.actor();
+        let refusal = actor.apply_patch(patch(lines)).await.unwrap_err().refusal;
+        assert_eq!(refusal.code, Code::NotRead, "{lines:?}");
+        assert_eq!(bench.world.snapshot(), before, "{lines:?}");
+        actor.stat(StatPaths::new("f")).await.unwrap();
+        done(actor.apply_patch(patch(lines)).await);
+    }
+    let bench = Bench::new().await;
+    bench.world.create("/ws/f", b"one\n").unwrap();
+    let lines = ["*** Update File: f", "@@", " one", "*** Add File: f", "+mine"];
+    let codex = ApplyPatch { danger_codex: true, ..patch(&lines) };
+    assert_eq!(code(bench.actor().apply_patch(codex).await), Code::NotRead);
+    assert_eq!(bench.content("f"), "one\n");
+}
+
+#[tokio::test]
+async fn a_link_that_is_deleted_or_moved_is_not_what_it_leads_to() {
+    for lines in [
+        &["*** Update File: l", "@@", " one", "*** Delete File: l"][..],
+        &["*** Update File: l", "*** Move to: n", "@@", "-one", "+two"],
+        &["*** Update File: l", "*** Move to: n"],
+        &["*** Delete File: l"],
+        &["*** Update File: f", "*** Move to: l"],
+    ] {
+        let bench = Bench::new().await;
+        bench.world.create("/ws/real", b"one\n").unwrap();
+        bench.world.create("/ws/f", b"f\n").unwrap();
+        bench.world.symlink("real", "/ws/l").unwrap();
+        let before = bench.world.snapshot();
+        let actor = bench.actor();
+        for name in ["real", "f"] {
+            actor.read_file(ReadFile::new(name)).await.unwrap();
+        }
+        assert_eq!(code(actor.apply_patch(patch(lines)).await), Code::InvalidPatch, "{lines:?}");
+        assert_eq!(bench.world.snapshot(), before, "{lines:?}");
+    }
+    // A link that is only edited is followed, as by every other tool, and stays.
+    let bench = Bench::new().await;
+    bench.world.create("/ws/real", b"one\n").unwrap();
+    bench.world.symlink("real", "/ws/l").unwrap();
+    done(bench.actor().apply_patch(patch(&["*** Update File: l", "@@", "-one", "+two"])).await);
+    assert_eq!(bench.content("real"), "two\n");
+    assert_eq!(bench.world.readlink("/ws/l").unwrap(), b"real");
+}
+
+/// What a patch moves somewhere was not seen there, whatever way it took.
+#[tokio::test]
+async fn a_move_launders_nothing_and_keeps_encoding_and_permission_bits() {
+    let utf16: Vec<u8> =
+        std::iter::once(0xFEFF).chain("one\n".encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for lines in [
+        &["*** Update File: f", "*** Move to: g", "*** Add File: f", "+new"][..],
+        &["*** Update File: f", "*** Move to: g", "@@", "-one", "+one", "+two"],
+        &["*** Delete File: g", "*** Update File: f", "*** Move to: g"],
+        &["*** Delete File: g", "*** Update File: f", "*** Move to: g", "@@", "-one", "+1"],
+    ] {
+        for content in [b"one\n".to_vec(), utf16.clone()] {
+            let bench = Bench::new().await;
+            bench.world.create("/ws/f", &content).unwrap();
+            bench.world.chmod("/ws/f", 0o755).unwrap();
+            let actor = bench.actor();
+            if lines[0] == "*** Delete File: g" {
+                bench.world.create("/ws/g", b"old\n").unwrap();
+                actor.read_file(ReadFile::new("g")).await.unwrap();
+            }
+            done(actor.apply_patch(patch(lines)).await);
+            let now = bench.world.read("/ws/g").unwrap();
+            assert_eq!(now.starts_with(&[0xFF, 0xFE]), content == utf16, "{lines:?}");
+            if !lines.contains(&"@@") {
+                assert_eq!(now, content, "{lines:?}");
+            }
+            assert_eq!(bench.world.mode("/ws/g").unwrap() & 0o777, 0o755, "{lines:?}");
+            let refused = actor.write_file(WriteFile::new("g", "mine\n")).await.unwrap_err().refusal;
+            assert!(
+                matches!(refused.code, Code::NotRead | Code::PartiallyRead),
+                "{lines:?}: {}",
+                refused.code
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_swap_through_a_third_name_keeps_contents_and_launders_nothing() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/a", b"a\n").unwrap();
+    bench.world.create("/ws/b", b"b\n").unwrap();
+    let lines = [
+        "*** Update File: a",
+        "*** Move to: t",
+        "*** Update File: b",
+        "*** Move to: a",
+        "*** Update File: t",
+        "*** Move to: b",
+    ];
+    let actor = bench.actor();
+    done(actor.apply_patch(patch(&lines)).await);
+    assert_eq!((bench.content("a"), bench.content("b")), ("b\n".into(), "a\n".into()));
+    for name in ["a", "b"] {
+        assert!(actor.write_file(WriteFile::new(name, "mine\n")).await.is_err(), "{name}");
+    }
+}
+
+/// The rules are those of what the patch comes to, not only of its headers.
+#[tokio::test]
+async fn a_text_does_not_come_under_a_documents_name_by_any_way_round() {
+    for lines in [
+        &["*** Add File: a", "+x", "*** Update File: a", "*** Move to: b.docx"][..],
+        &["*** Update File: f", "@@", "-one", "+1", "*** Update File: f", "*** Move to: f.docx"],
+        &["*** Update File: f", "*** Move to: f.docx", "@@", "-one", "+1"],
+        &["*** Add File: a", "+x", "*** Update File: a", "*** Move to: x.db-wal"],
+    ] {
+        let bench = Bench::new().await;
+        bench.world.create("/ws/f", b"one\n").unwrap();
+        let before = bench.world.snapshot();
+        let code = code(bench.actor().apply_patch(patch(lines)).await);
+        assert!(matches!(code, Code::OpaqueDocument | Code::SqliteSidecar), "{lines:?}: {code}");
+        assert_eq!(bench.world.snapshot(), before);
+    }
+    // A pure move is not judged by the rules of documents.
+    let bench = Bench::new().await;
+    bench.world.create("/ws/f", b"one\n").unwrap();
+    done(bench.actor().apply_patch(patch(&["*** Update File: f", "*** Move to: f.docx"])).await);
+}

@@ -1,12 +1,13 @@
 //! `apply_patch`: a V4A patch, all of it or nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use guard_patch::{
     Action, After, Applied, Before, Entry, FilePlan, Note, Options, Outcome, Patch, Rejected, Snapshot,
 };
 use guard_policy::{
-    Act, Code, ContentClass, Fact, FileState, NewText, Policy, Precondition, Refusal, classify,
+    Act, Code, ContentClass, Fact, FileState, NewText, Policy, Precondition, Refusal, TargetPath, TextShape,
+    classify,
 };
 
 use super::mutate::{Intended, Intent, Intents, Item, Looking, Manner, Mark, Remarks, mutate};
@@ -58,14 +59,12 @@ enum Engine {
 async fn items(request: &mut Request, patch: &Patch, engine: Engine) -> Result<Vec<Item>, Failure> {
     let mut items: Vec<Item> = Vec::new();
     let mut index: BTreeMap<&str, usize> = BTreeMap::new();
+    let whole = taken_whole(patch);
     for (path, asked) in acts(patch, engine) {
         let place = if let Some(place) = index.get(path) {
             *place
         } else {
-            let last = match asked.act {
-                Act::Delete | Act::MoveFrom | Act::MoveTo => Last::Itself,
-                _ => Last::Follow,
-            };
+            let last = if whole.contains(path) { Last::Itself } else { Last::Follow };
             let site = request.locate(path, last).await?;
             items.push(Item::of_plan(site, asked));
             index.insert(path, items.len() - 1);
@@ -80,6 +79,71 @@ async fn items(request: &mut Request, patch: &Patch, engine: Engine) -> Result<V
         }
     }
     Ok(items)
+}
+
+/// Returns the paths that the patch deletes, moves or moves something to: of these the name itself is meant, and a link is
+/// nothing that can be patched.
+fn taken_whole(patch: &Patch) -> BTreeSet<&str> {
+    let mut whole = BTreeSet::new();
+    for operation in patch.operations() {
+        match &operation.action {
+            Action::Delete => {
+                whole.insert(operation.path.as_str());
+            }
+            Action::Update { move_to: Some(to), .. } => {
+                whole.extend([operation.path.as_str(), to.path.as_str()]);
+            }
+            Action::Add { .. } | Action::Update { move_to: None, .. } => {}
+        }
+    }
+    whole
+}
+
+/// Where the contents that a patch leaves come from.
+#[derive(Default)]
+struct Origins<'a> {
+    /// For each path that has a content at the end: the path that had it before, or nothing for a new text.
+    of: BTreeMap<&'a str, Option<&'a str>>,
+    /// The paths whose content is gone at the end: deleted, or overwritten where the reference engine does that.
+    destroyed: BTreeSet<&'a str>,
+}
+
+impl<'a> Origins<'a> {
+    /// Follows the contents through the operations of a patch that was planned.
+    fn follow(patch: &'a Patch, plan: &'a guard_patch::Plan) -> Self {
+        let there = plan.files.iter().filter(|file| file.before == Before::File);
+        let mut origins = Self {
+            of: there.map(|file| (file.path.as_str(), Some(file.path.as_str()))).collect(),
+            ..Self::default()
+        };
+        // Under the reference engine's options a plan can be of the operations before one that failed.
+        let failed = plan.stopped.as_ref().and_then(|rejected| rejected.0.first()?.operation);
+        let done = failed.map_or(usize::MAX, |failed| failed.saturating_sub(1));
+        for operation in patch.operations().iter().take(done) {
+            let name = operation.path.as_str();
+            match &operation.action {
+                Action::Add { .. } => origins.put(name, None),
+                Action::Delete => origins.take(name),
+                Action::Update { move_to: Some(to), .. } if to.path != name => {
+                    let moved = origins.of.remove(name).flatten();
+                    origins.put(&to.path, moved);
+                }
+                Action::Update { .. } => {}
+            }
+        }
+        origins
+    }
+
+    fn put(&mut self, path: &'a str, origin: Option<&'a str>) {
+        self.take(path);
+        self.of.insert(path, origin);
+    }
+
+    fn take(&mut self, path: &'a str) {
+        if let Some(Some(origin)) = self.of.remove(path) {
+            self.destroyed.insert(origin);
+        }
+    }
 }
 
 /// Returns what the patch does to each path, in order.
@@ -151,17 +215,16 @@ impl Snapshot for Files<'_> {
 }
 
 fn plan(request: &Request, patch: &Patch, items: &[Item], engine: Engine) -> Result<Intents, Failure> {
-    for (index, item) in items.iter().enumerate() {
-        if items[..index].iter().any(|other| other.site.expect == item.site.expect) {
-            return Err(Refusal::new(Code::AliasInPatch, &item.site.requested, "").into());
-        }
-    }
+    distinct(items)?;
     let options = match engine {
         Engine::Strict => Options::default(),
         Engine::Codex => Options::danger_codex(),
     };
     let files = Files::new(items);
     let plan = guard_patch::plan(patch, &files, &options).map_err(|rejected| refused(&rejected))?;
+    let origins = Origins::follow(patch, &plan);
+    // A plan that stopped is of the operations before the one that failed; the rules are those of the whole.
+    judge_net(request, items, &plan, &origins, engine)?;
     let mut intents = Vec::new();
     for file in &plan.files {
         let moves = matches!(file.after, After::Same) && file.moved_from.is_some();
@@ -170,7 +233,7 @@ fn plan(request: &Request, patch: &Patch, items: &[Item], engine: Engine) -> Res
         });
         // A move without an edit is one change, and it is told of at its source.
         if file.changed() && !moves {
-            intents.push(intent(request, items, file, moved_whole)?);
+            intents.push(intent(request, items, (file, &origins), moved_whole)?);
         }
     }
     let notes = plan.notes.iter().map(Note::to_string).collect();
@@ -178,7 +241,79 @@ fn plan(request: &Request, patch: &Patch, items: &[Item], engine: Engine) -> Res
     Ok(Intents { intents, remarks: Remarks { notes, stopped } })
 }
 
-fn intent(request: &Request, items: &[Item], file: &FilePlan, moved_whole: bool) -> Result<Intent, Failure> {
+/// Refuses two paths that lead to one file, and a path that leads below another.
+fn distinct(items: &[Item]) -> Result<(), Failure> {
+    let mut places: BTreeMap<&TargetPath, &Item> = BTreeMap::new();
+    for item in items {
+        if places.insert(&item.site.expect, item).is_some() {
+            return Err(Refusal::new(Code::AliasInPatch, &item.site.requested, "").into());
+        }
+    }
+    for (place, item) in &places {
+        let mut above = place.parent();
+        while let Some(parent) = above {
+            if let Some(file) = places.get(&parent) {
+                let detail = format!(
+                    "`{}` is a file of the patch too, and leads to a parent of it",
+                    file.site.requested
+                );
+                return Err(Refusal::new(Code::NotADirectory, &item.site.requested, &detail).into());
+            }
+            above = parent.parent();
+        }
+    }
+    Ok(())
+}
+
+/// Judges what the patch comes to, beside its headers: every content that is gone, and every content that is put.
+fn judge_net(
+    request: &Request,
+    items: &[Item],
+    plan: &guard_patch::Plan,
+    origins: &Origins<'_>,
+    engine: Engine,
+) -> Result<(), Failure> {
+    let gone = if engine == Engine::Codex { Act::Write } else { Act::Delete };
+    let mut unseen = Vec::new();
+    for item in items.iter().filter(|item| origins.destroyed.contains(item.site.requested.as_str())) {
+        let overwritten = origins.of.contains_key(item.site.requested.as_str());
+        let act = if overwritten { gone } else { Act::Delete };
+        match request.judge(&item.site, Asked::plain(act), item.known()) {
+            Err(failure) if failure.refusal.code == Code::NotRead => unseen.push((item, failure)),
+            Err(failure) => return Err(failure),
+            Ok(_) => {}
+        }
+    }
+    if let [_, _, ..] = unseen.as_slice() {
+        let paths: Vec<&str> = unseen.iter().map(|(item, _)| item.site.requested.as_str()).collect();
+        return Err(Refusal::not_seen(&paths).into());
+    }
+    if let Some((_, failure)) = unseen.pop() {
+        return Err(failure);
+    }
+    for file in &plan.files {
+        let After::Bytes(text) = &file.after else { continue };
+        let Some(item) = items.iter().find(|item| item.site.requested == file.path) else { continue };
+        let text = NewText { class: classify(text).class, echo: false, len: text.len() as u64 };
+        let own =
+            origins.of.get(file.path.as_str()).is_some_and(|origin| *origin == Some(file.path.as_str()));
+        let (act, known) = match (own, file.before) {
+            (true, _) => (Act::Edit, item.known()),
+            (false, Before::Absent) => (Act::Add, item.known()),
+            // What was there is judged as gone; its name has to take a text all the same.
+            (false, Before::File) => (Act::Add, Known::NOTHING),
+        };
+        request.judge(&item.site, Asked { act, text: Some(text), expect: None }, known)?;
+    }
+    Ok(())
+}
+
+fn intent(
+    request: &Request,
+    items: &[Item],
+    (file, origins): (&FilePlan, &Origins<'_>),
+    moved_whole: bool,
+) -> Result<Intent, Failure> {
     let refuse = |code, detail: &str| Failure::from(Refusal::new(code, &file.path, detail));
     let find = |path: &str| items.iter().position(|item| item.site.requested == path);
     let index = find(&file.path).ok_or_else(|| refuse(Code::InvalidPatch, "it is not of the patch"))?;
@@ -196,7 +331,7 @@ fn intent(request: &Request, items: &[Item], file: &FilePlan, moved_whole: bool)
             intent.diff = item.bytes().and_then(|old| diff::unified(old, b""));
             intent
         }
-        (After::Bytes(text), _) => put(request, items, file, index, text)?,
+        (After::Bytes(text), _) => put(request, items, (file, origins), index, text)?,
     };
     // What is replaced, removed or moved is exactly what was read.
     intent.precondition = match (file.before, read) {
@@ -210,7 +345,7 @@ fn intent(request: &Request, items: &[Item], file: &FilePlan, moved_whole: bool)
 fn put(
     request: &Request,
     items: &[Item],
-    file: &FilePlan,
+    (file, origins): (&FilePlan, &Origins<'_>),
     index: usize,
     text: &[u8],
 ) -> Result<Intent, Failure> {
@@ -219,45 +354,49 @@ fn put(
         let detail = format!("the result has {} bytes, the limit is {limit}", text.len());
         return Err(Refusal::new(Code::TooLarge, &file.path, &detail).into());
     }
-    // The text that was edited: of this path, or of the one that it was moved from.
-    let source = file.moved_from.as_deref().unwrap_or(&file.path);
-    let base = items.iter().find(|item| item.site.requested == source);
+    let origin = origins.of.get(file.path.as_str()).copied().flatten();
+    let base = origin.and_then(|origin| items.iter().find(|item| item.site.requested == origin));
+    let look = base.and_then(|item| item.look.as_ref());
     let old = base.and_then(Item::bytes).unwrap_or_default();
-    let shape = match base.and_then(|item| item.look.as_ref()).map(|look| look.shape) {
-        Some(Fact::Known(shape)) => Some(shape),
-        _ => None,
-    };
-    let encoded = shape
-        .filter(|shape| shape.class == ContentClass::Utf16)
-        .map(|shape| std::str::from_utf8(text).ok().and_then(|text| utf16::encode(text, shape.bom)));
-    let bytes = match encoded {
-        None => text.to_vec(),
-        Some(Some(bytes)) => bytes,
-        Some(None) => {
-            let detail = "its text cannot be encoded as the file is";
-            return Err(Refusal::new(Code::Unsupported, &file.path, detail).into());
+    let bytes = encoded(text, look.map(|look| look.shape)).ok_or_else(|| {
+        Refusal::new(Code::Unsupported, &file.path, "its text cannot be encoded as the file is")
+    })?;
+    let shape = classify(&bytes);
+    let (mark, mode, summary) = match (origin, look.map(|look| &look.state)) {
+        (None, _) => (Mark::Wrote(shape), Mode::Keep, "create".to_owned()),
+        (Some(origin), Some(FileState::Regular { digest: Some(digest), .. })) if origin == file.path => {
+            let mark = Mark::Edited { base: *digest, splices: splice::between(old, &bytes), shape };
+            (mark, Mode::Keep, "edit".to_owned())
         }
-    };
-    let edits = file.before == Before::File && !file.chunks.is_empty();
-    let digest = items[index].look.as_ref().and_then(|look| look.state.digest());
-    let mark = match (edits, digest) {
-        (true, Some(base)) => {
-            Mark::Edited { base, splices: splice::between(old, &bytes), shape: classify(&bytes) }
+        // What came from another path was not seen here, and brings its permission bits along.
+        (Some(origin), Some(FileState::Regular { mode, .. })) => {
+            (Mark::Forget, Mode::Set(mode & 0o777), format!("move from {origin} and edit"))
         }
-        // Moved and edited: what is new was never seen where it is now.
-        _ if file.moved_from.is_some() => Mark::Nothing,
-        _ => Mark::Wrote(classify(&bytes)),
+        (Some(_), _) => (Mark::Forget, Mode::Keep, "edit".to_owned()),
     };
+    let moved = matches!(mode, Mode::Set(_));
     let diff = diff::unified(old, &bytes);
-    let summary = match (&file.moved_from, file.before) {
-        (Some(from), _) => format!("move from {from} and edit"),
-        (None, Before::Absent) => "create".to_owned(),
-        (None, Before::File) => "edit".to_owned(),
-    };
     let content = Content::from(bytes);
-    let mut intent = Intent::new(index, Intended::Put { content, mode: Mode::Keep }, mark, summary);
+    let mut intent = Intent::new(index, Intended::Put { content, mode }, mark, summary);
     intent.diff = diff;
+    if moved {
+        intent.notes.push(format!(
+            "Moved from `{}` and edited: the permission bits came along; owner, ACL and extended attributes are those \
+             of a new file.",
+            origin.unwrap_or_default()
+        ));
+    }
     Ok(intent)
+}
+
+/// Gives a text the encoding of the file that it comes from; nothing where that cannot be.
+fn encoded(text: &[u8], shape: Option<Fact<TextShape>>) -> Option<Vec<u8>> {
+    match shape {
+        Some(Fact::Known(shape)) if shape.class == ContentClass::Utf16 => {
+            std::str::from_utf8(text).ok().and_then(|text| utf16::encode(text, shape.bom))
+        }
+        _ => Some(text.to_vec()),
+    }
 }
 
 fn placed(chunk: &Applied) -> PlacedChunk {

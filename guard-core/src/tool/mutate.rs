@@ -56,11 +56,18 @@ impl Item {
         self.look.as_ref().and_then(|look| look.bytes.as_deref())
     }
 
+    /// Tells whether the plan has the words for why this is refused: missing, there, or nothing that can be patched.
+    fn is_for_the_plan(&self, code: Code) -> bool {
+        let file = matches!(self.look.as_ref().map(|look| &look.state), Some(FileState::Regular { .. }));
+        matches!(code, Code::NotFound | Code::Exists)
+            || (!file && matches!(code, Code::NotRead | Code::NotRegular))
+    }
+
     fn was_read(&self) -> bool {
         self.look.as_ref().is_some_and(|look| look.read)
     }
 
-    fn known(&self) -> Known<'_> {
+    pub(crate) fn known(&self) -> Known<'_> {
         match &self.look {
             Some(look) => Known { state: Fact::Known(&look.state), class: look.class() },
             None => Known::NOTHING,
@@ -162,9 +169,15 @@ pub(crate) enum Intended {
 #[derive(Debug, Clone)]
 pub(crate) enum Mark {
     Wrote(TextShape),
-    Edited { base: Digest, splices: Vec<Splice>, shape: TextShape },
+    Edited {
+        base: Digest,
+        splices: Vec<Splice>,
+        shape: TextShape,
+    },
     Removed,
     Moved,
+    /// What is there now was not seen there.
+    Forget,
     Nothing,
 }
 
@@ -176,7 +189,7 @@ pub(crate) struct Intents {
 }
 
 /// What there is to say of a patch as a whole.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(crate) struct Remarks {
     pub(crate) notes: Vec<String>,
     /// Why only a part of it is here.
@@ -242,11 +255,11 @@ pub(crate) async fn mutate(
             None => lock(&request, &items).await,
         };
         let (error, failed) =
-            match commit(&mut request, &items, (intents, remarks), manner.dangers, locked).await {
+            match commit(&mut request, &items, (intents, remarks.clone()), manner.dangers, locked).await {
                 Ok(receipt) => return Ok(Done::Committed(receipt)),
                 Err((error, intents)) => {
                     if let Some(receipt) = found_as_intended(&request, &error, &intents, &mut items) {
-                        return Ok(Done::Committed(receipt));
+                        return Ok(Done::Committed(remarks.on(receipt)));
                     }
                     let failed = failed_item(&items, &intents, &error);
                     (error, failed)
@@ -327,9 +340,7 @@ fn judge_all(request: &Request, items: &mut [Item], looks: bool) -> Result<Pendi
                     pending.unseen = Some(index);
                 }
             }
-            Err(failure)
-                if item.planned && read && matches!(failure.refusal.code, Code::NotFound | Code::Exists) =>
-            {
+            Err(failure) if item.planned && read && item.is_for_the_plan(failure.refusal.code) => {
                 item.allowed = Some(Allowed { precondition: None, approval: Approval::NotRequired });
             }
             Err(failure) => refused.push((index, failure)),
@@ -566,6 +577,7 @@ fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, applied: &Appl
                 Some(to) => views.moved(&applied.resolved, to, None),
                 None => views.removed(&applied.resolved),
             },
+            Mark::Forget => views.forget(&applied.resolved),
             Mark::Wrote(_) | Mark::Edited { .. } | Mark::Nothing => {}
         };
     };
@@ -580,7 +592,7 @@ fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, applied: &Appl
             }
         }
         (Mark::Removed, _) => views.removed(&applied.resolved),
-        (Mark::Wrote(_) | Mark::Edited { .. }, None) => views.forget(&applied.resolved),
+        (Mark::Forget, _) | (Mark::Wrote(_) | Mark::Edited { .. }, None) => views.forget(&applied.resolved),
         (Mark::Nothing, _) => {}
     }
 }

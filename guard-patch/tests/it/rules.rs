@@ -229,7 +229,6 @@ fn anchors_on_many_closing_brackets_take_one_pass() {
     let file = "}\n".repeat(400_000);
     let patch = "*** Begin Patch\n*** Update File: f\n@@ }\n-x\n+y\n*** End Patch\n";
     let files = std::collections::BTreeMap::from([("f".to_owned(), file.into_bytes())]);
-    let plan =
-        guard_patch::plan(&guard_patch::parse(patch).unwrap(), &files, &guard_patch::Options::default());
+    let plan = guard_patch::plan(&guard_patch::parse(patch).unwrap(), &files, &Options::default());
     assert_eq!(plan.unwrap_err().0[0].code, guard_patch::Code::NotFound);
 }
