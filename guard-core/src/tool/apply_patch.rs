@@ -10,9 +10,9 @@ use guard_policy::{
     classify,
 };
 
-use super::mutate::{Intended, Intent, Intents, Item, Looking, Manner, Mark, Remarks, mutate};
+use super::mutate::{Intended, Intent, Intents, Item, Looking, Manner, Mark, Remarks, mutate, one_refusal};
 use crate::port::{Content, Last, Mode};
-use crate::request::{Asked, Dangers, Known, Request};
+use crate::request::{Asked, Dangers, Decision, Known, Request};
 use crate::text::{diff, splice, utf16};
 use crate::{ApplyPatch, Done, Failure, PlacedChunk};
 
@@ -223,7 +223,6 @@ fn plan(request: &Request, patch: &Patch, items: &[Item], engine: Engine) -> Res
     let files = Files::new(items);
     let plan = guard_patch::plan(patch, &files, &options).map_err(|rejected| refused(&rejected))?;
     let origins = Origins::follow(patch, &plan);
-    // A plan that stopped is of the operations before the one that failed; the rules are those of the whole.
     judge_net(request, items, &plan, &origins, engine)?;
     let mut intents = Vec::new();
     for file in &plan.files {
@@ -274,26 +273,20 @@ fn judge_net(
     engine: Engine,
 ) -> Result<(), Failure> {
     let gone = if engine == Engine::Codex { Act::Write } else { Act::Delete };
-    let mut unseen = Vec::new();
+    let mut refused = Vec::new();
     for item in items.iter().filter(|item| origins.destroyed.contains(item.site.requested.as_str())) {
         let overwritten = origins.of.contains_key(item.site.requested.as_str());
         let act = if overwritten { gone } else { Act::Delete };
-        match request.judge(&item.site, Asked::plain(act), item.known()) {
-            Err(failure) if failure.refusal.code == Code::NotRead => unseen.push((item, failure)),
-            Err(failure) => return Err(failure),
-            Ok(_) => {}
+        if let Err(failure) = decided(request, item, Asked::plain(act), item.known()) {
+            refused.push((item, act, failure));
         }
     }
-    if let [_, _, ..] = unseen.as_slice() {
-        let paths: Vec<&str> = unseen.iter().map(|(item, _)| item.site.requested.as_str()).collect();
-        return Err(Refusal::not_seen(&paths).into());
-    }
-    if let Some((_, failure)) = unseen.pop() {
+    if let Some(failure) = one_refusal(refused) {
         return Err(failure);
     }
     for file in &plan.files {
         let After::Bytes(text) = &file.after else { continue };
-        let Some(item) = items.iter().find(|item| item.site.requested == file.path) else { continue };
+        let item = &items[place_of(items, &file.path)?];
         let text = NewText { class: classify(text).class, echo: false, len: text.len() as u64 };
         let own =
             origins.of.get(file.path.as_str()).is_some_and(|origin| *origin == Some(file.path.as_str()));
@@ -303,9 +296,23 @@ fn judge_net(
             // What was there is judged as gone; its name has to take a text all the same.
             (false, Before::File) => (Act::Add, Known::NOTHING),
         };
-        request.judge(&item.site, Asked { act, text: Some(text), expect: None }, known)?;
+        decided(request, item, Asked { act, text: Some(text), expect: None }, known)?;
     }
     Ok(())
+}
+
+/// Judges an act by facts that suffice for it; what they leave undecided is more content than may be looked at.
+fn decided(request: &Request, item: &Item, asked: Asked, known: Known<'_>) -> Result<(), Failure> {
+    match request.judge(&item.site, asked, known)? {
+        Decision::Allowed(_) => Ok(()),
+        Decision::Undecided => Err(Refusal::new(Code::TooLarge, &item.site.requested, "").into()),
+    }
+}
+
+/// Returns the place of a path of the plan among the items.
+fn place_of(items: &[Item], path: &str) -> Result<usize, Failure> {
+    let place = items.iter().position(|item| item.site.requested == path);
+    place.ok_or_else(|| Refusal::new(Code::InvalidPatch, path, "it is not of the patch").into())
 }
 
 fn intent(
@@ -314,16 +321,13 @@ fn intent(
     (file, origins): (&FilePlan, &Origins<'_>),
     moved_whole: bool,
 ) -> Result<Intent, Failure> {
-    let refuse = |code, detail: &str| Failure::from(Refusal::new(code, &file.path, detail));
-    let find = |path: &str| items.iter().position(|item| item.site.requested == path);
-    let index = find(&file.path).ok_or_else(|| refuse(Code::InvalidPatch, "it is not of the patch"))?;
+    let index = place_of(items, &file.path)?;
     let item = &items[index];
     let read = item.look.as_ref().and_then(|look| look.state.digest());
     let mut intent = match (&file.after, moved_whole) {
         (After::Absent, true) => {
             let to = file.moved_to.as_deref().unwrap_or_default();
-            let item =
-                find(to).ok_or_else(|| refuse(Code::InvalidPatch, "its destination is not of the patch"))?;
+            let item = place_of(items, to)?;
             Intent::new(index, Intended::MoveTo { item }, Mark::Moved, format!("move to {to}"))
         }
         (After::Absent | After::Same, _) => {

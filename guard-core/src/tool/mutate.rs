@@ -352,21 +352,22 @@ fn judge_all(request: &Request, items: &mut [Item], looks: bool) -> Result<Pendi
             Ok(_) => pending.unread.push(index),
         }
     }
-    let unseen: Vec<&str> = refused
-        .iter()
-        .filter(|(index, failure)| {
-            items[*index].asked.act == Act::Delete && failure.refusal.code == Code::NotRead
-        })
-        .map(|(index, _)| items[*index].site.requested.as_str())
-        .collect();
-    if unseen.len() > 1 && unseen.len() == refused.len() {
-        // One look at all of them settles it.
-        return Err(Refusal::not_seen(&unseen).into());
+    let refused =
+        refused.into_iter().map(|(index, failure)| (&items[index], items[index].asked.act, failure));
+    one_refusal(refused.collect()).map_or(Ok(pending), Err)
+}
+
+/// Makes one refusal of those of several items: the first, unless all are deletions of what was not seen, which one look
+/// at all of them settles.
+pub(crate) fn one_refusal(refused: Vec<(&Item, Act, Failure)>) -> Option<Failure> {
+    let unseen = |(_, act, failure): &(&Item, Act, Failure)| {
+        *act == Act::Delete && failure.refusal.code == Code::NotRead
+    };
+    if refused.len() > 1 && refused.iter().all(unseen) {
+        let paths: Vec<&str> = refused.iter().map(|(item, ..)| item.site.requested.as_str()).collect();
+        return Some(Refusal::not_seen(&paths).into());
     }
-    match refused.into_iter().next() {
-        Some((_, failure)) => Err(failure),
-        None => Ok(pending),
-    }
+    refused.into_iter().next().map(|(.., failure)| failure)
 }
 
 /// Learns the state of an item, without its content, so that it can be decided once more.

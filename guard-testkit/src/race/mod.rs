@@ -171,7 +171,7 @@ impl Report {
     pub fn rate(&self) -> f64 {
         let lost = self.lost.len() + self.lost_without_lease.len();
         // Both are far below 2^52.
-        #[allow(clippy::cast_precision_loss)]
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people, of counts far below 2^52")]
         let rate = 100.0 * lost as f64 / self.rounds.max(1) as f64;
         rate
     }
