@@ -1,7 +1,7 @@
 //! The ports: what a target has to offer for a guard to stand on it.
 //!
 //! An integrator with a native file API implements [`FileOps`] and proves it with the conformance suite of
-//! `guard-testkit`.
+//! `guard-testkit`; one with a byte stream to a shell implements [`Transport`], and the shell backend does the rest.
 
 mod audit;
 mod commit;
@@ -11,6 +11,7 @@ mod file_ops;
 mod observe;
 mod query;
 mod target;
+mod transport;
 
 pub use audit::{AuditRecord, AuditSink};
 pub use commit::{
@@ -23,3 +24,4 @@ pub use file_ops::{FileOps, Task};
 pub use observe::{Observer, Step};
 pub use query::{Ask, Body, Contents, Depth, Entry, Found, Last, Listing, Page, Part, Sink, Want};
 pub use target::{Capabilities, LeaseSupport, Root, RootSpec, TargetId};
+pub use transport::{End, Session, Transport, TransportError};

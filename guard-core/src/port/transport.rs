@@ -1,0 +1,85 @@
+//! A byte stream to a shell on a target: all that the shell backend needs of SSH, Docker or a sandbox.
+
+use async_trait::async_trait;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::TargetId;
+
+/// Opens byte streams to shells on one target.
+///
+/// An integrator with a sandbox of their own implements this and gets every guarantee of the shell backend.
+///
+/// # Security
+///
+/// Every stream has to lead to the target that [`Transport::target`] names. The shell backend compares what the
+/// machine says of itself, and refuses another one after a reconnection.
+#[async_trait]
+pub trait Transport: Send + Sync + 'static {
+    /// Names the target.
+    fn target(&self) -> &TargetId;
+
+    /// Starts a command line on the target and gives the streams to it.
+    ///
+    /// The command is one line that every login shell reads alike; there has to be no terminal, and no byte may be
+    /// changed on the way.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError`] says what stood in the way; nothing was started.
+    async fn start(&self, command: &str) -> Result<Session, TransportError>;
+}
+
+/// The streams to a command that was started on a target.
+pub struct Session {
+    /// The command's standard input.
+    pub input: Box<dyn AsyncWrite + Send + Unpin>,
+    /// The command's standard output.
+    pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// The command's standard error, where it is apart: words for people, never a result.
+    pub errors: Option<Box<dyn AsyncRead + Send + Unpin>>,
+    /// The command's end.
+    pub end: Box<dyn End>,
+}
+
+/// The end of a command on a target. Dropping it ends the command, as far as that can be done from here.
+#[async_trait]
+pub trait End: Send {
+    /// Ends the command, as far as that can be done from here.
+    async fn kill(&mut self);
+
+    /// Tells, for people, how the command ended: a hint, never a result.
+    async fn status(&mut self) -> Option<String>;
+}
+
+/// A command that could not be started.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransportError {
+    /// The target could not be found or reached, or is not running.
+    #[error("the target cannot be reached: {why}")]
+    Unreachable {
+        /// Why.
+        why: String,
+    },
+    /// The host showed another key than the one that is known, or one that is not known.
+    #[error("the host's key is not the known one: {why}")]
+    HostKey {
+        /// Why.
+        why: String,
+    },
+    /// The target refused the user.
+    #[error("the target refused to let the user in: {why}")]
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// The target has no shell that could be started.
+    #[error("there is no shell on the target: {why}")]
+    NoShell {
+        /// Why.
+        why: String,
+    },
+    /// What has the target's name now is another target.
+    #[error("the target is another one than the one that was opened")]
+    TargetChanged,
+}
