@@ -6,6 +6,7 @@
 pub mod audit;
 #[cfg(unix)]
 pub mod local;
+pub mod shell;
 
 /// The examples of the README are compiled and run.
 #[cfg(doctest)]

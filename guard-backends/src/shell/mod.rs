@@ -1,0 +1,3 @@
+//! A target behind nothing but a byte stream to `/bin/sh`.
+
+pub mod wire;
