@@ -6,7 +6,9 @@
 pub mod audit;
 #[cfg(unix)]
 pub mod local;
+mod names;
 pub mod shell;
+mod temp;
 
 /// The examples of the README are compiled and run.
 #[cfg(doctest)]

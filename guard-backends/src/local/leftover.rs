@@ -8,7 +8,9 @@ use guard_core::port::{Depth, Last, OpError};
 use rustix::fs::Dir;
 
 use super::sys::{self, Kind};
-use super::{Inner, errno, read, resolve, root, temp};
+use super::{Inner, errno, read, resolve};
+use crate::names;
+use crate::temp;
 
 /// The largest file whose digest is taken.
 const DIGEST_MAX: u64 = 256 * 1024 * 1024;
@@ -59,7 +61,7 @@ pub(super) fn find(local: &Inner, root: RootId, max: u64) -> Result<Leftovers, O
             left = rest;
             // A name that is not UTF-8 is none of ours, and what is below it cannot be addressed.
             let Ok(name) = String::from_utf8(name) else { continue };
-            let Ok(path) = root::child(&path, &name) else { continue };
+            let Ok(path) = names::child(&path, &name) else { continue };
             if temp::is_temp(name.as_bytes()) {
                 match read::state_at(&dir, name.as_bytes(), Some(DIGEST_MAX), &path) {
                     Ok(state) => result.found.push(Leftover { path, state }),

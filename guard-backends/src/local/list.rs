@@ -10,6 +10,7 @@ use super::errno;
 use super::resolve;
 use super::state;
 use super::sys;
+use crate::names;
 
 /// Lists one page, sorted by the bytes of the names; memory is bounded by the page, not by the directory.
 pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpError> {
@@ -46,7 +47,7 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
         let meta = sys::lstat(&fd, &name).map_err(fail)?;
         // A name that is gone since is not listed.
         if meta.is_some() {
-            let shown = state::escaped(&name);
+            let shown = names::escaped(&name);
             let state = state::state(&fd, &name, meta, &shown)?;
             let addressable = std::str::from_utf8(&name).is_ok();
             entries.push(Entry { name: shown, addressable, state });

@@ -33,7 +33,6 @@ mod root;
 mod state;
 mod stream;
 mod sys;
-mod temp;
 
 use std::sync::Arc;
 
@@ -47,6 +46,7 @@ use tokio::runtime::Handle;
 
 pub use self::leftover::{Leftover, Leftovers};
 use self::root::{Position, Roots};
+use crate::names;
 
 /// This machine's filesystem; clones are handles to the same target.
 #[derive(Clone)]
@@ -251,7 +251,7 @@ impl Builder {
 /// is not there stays as it was typed; where it is that cannot be reached is not known.
 fn physical(home: TargetPath) -> Fact<Option<TargetPath>> {
     match std::fs::canonicalize(home.as_str()) {
-        Ok(path) => match root::target_path(path.into_os_string().into_encoded_bytes()) {
+        Ok(path) => match names::target_path(path.into_os_string().into_encoded_bytes()) {
             Ok(path) => Fact::Known(Some(path)),
             Err(_) => Fact::Unknown,
         },

@@ -3,13 +3,14 @@
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use guard_core::policy::{PathError, RootId, TargetPath};
+use guard_core::policy::{RootId, TargetPath};
 use guard_core::port::{OpError, Root};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::errno;
 use super::sys::{self, Id};
+use crate::names;
 
 /// A root directory, held from when it was opened on.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl Roots {
                 .into_os_string()
                 .into_encoded_bytes(),
         };
-        let physical = target_path(physical)?;
+        let physical = names::target_path(physical)?;
         if !is_at(&fd, &physical, position)? {
             return Err(OpError::UnstablePath);
         }
@@ -178,22 +179,4 @@ pub(super) fn path_of(fd: impl AsFd) -> rustix::io::Result<Vec<u8>> {
 pub(super) fn path_of(fd: impl AsFd) -> rustix::io::Result<Vec<u8>> {
     let _ = fd.as_fd().as_raw_fd();
     Err(Errno::NOSYS)
-}
-
-/// Takes the bytes of an absolute, normal path.
-pub(super) fn target_path(bytes: Vec<u8>) -> Result<TargetPath, OpError> {
-    let text = String::from_utf8(bytes)
-        .map_err(|_| OpError::Unsupported { what: "a path with a name that is not UTF-8".to_owned() })?;
-    TargetPath::new(text).map_err(|error| match error {
-        PathError::TooLong(_) | PathError::NameTooLong(_) => OpError::NameTooLong,
-        other => OpError::Unsupported { what: other.to_string() },
-    })
-}
-
-/// Appends a name to a path.
-pub(super) fn child(path: &TargetPath, name: &str) -> Result<TargetPath, OpError> {
-    path.child(name).map_err(|error| match error {
-        PathError::TooLong(_) | PathError::NameTooLong(_) => OpError::NameTooLong,
-        other => OpError::Unsupported { what: other.to_string() },
-    })
 }

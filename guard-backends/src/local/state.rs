@@ -1,11 +1,12 @@
 //! What is at a name, in the words of the port.
 
-use std::fmt::Write as _;
 use std::os::fd::AsFd;
 
 use guard_core::policy::FileState;
 use guard_core::port::OpError;
 use rustix::io::Errno;
+
+use crate::names::escaped;
 
 use super::errno;
 use super::sys::{self, Kind, Meta};
@@ -37,38 +38,4 @@ pub(super) fn state(
 /// Describes a regular file without its digest.
 pub(super) fn regular(meta: &Meta) -> FileState {
     FileState::Regular { len: meta.len, mode: meta.mode, nlink: meta.nlink, digest: None }
-}
-
-/// Writes bytes as text: UTF-8 as it is; else what is not UTF-8 as `\xHH` and a backslash as `\\`.
-pub(super) fn escaped(bytes: &[u8]) -> String {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return text.to_owned();
-    }
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(&chunk.valid().replace('\\', "\\\\"));
-        for byte in chunk.invalid() {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "\\x{byte:02X}");
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_are_not_utf8_are_escaped() {
-        for (bytes, expected) in [
-            (&b"plain"[..], "plain"),
-            (b"back\\slash", "back\\slash"),
-            ("na\u{ef}ve".as_bytes(), "na\u{ef}ve"),
-            (b"\xff", "\\xFF"),
-            (b"a\\b\xfe", "a\\\\b\\xFE"),
-        ] {
-            assert_eq!(escaped(bytes), expected);
-        }
-    }
 }

@@ -14,7 +14,8 @@ use super::stage::{self, Start};
 use super::{Cx, Failed, Published, Work, fail, metadata, moved};
 use crate::local::lease::Taken;
 use crate::local::read::FromStart;
-use crate::local::{Lease, state, sys};
+use crate::local::{Lease, sys};
+use crate::names;
 
 /// Stages a copy, if the two directories are on different filesystems.
 ///
@@ -122,8 +123,8 @@ fn hold(cx: &Cx<'_>, from: &Site, precondition: &Precondition) -> Result<Old, Co
 fn link_again(cx: &Cx<'_>, index: usize, from: &Site, to: &Site, text: &str) -> Result<Created, Failed> {
     let raw = sys::readlink(&from.dir, from.name.as_bytes())
         .map_err(|errno| fail(errno, "reading the link", from))?;
-    if state::escaped(&raw) != text {
-        let (resolved, found) = (from.path.clone(), FileState::Link { text: state::escaped(&raw) });
+    if names::escaped(&raw) != text {
+        let (resolved, found) = (from.path.clone(), FileState::Link { text: names::escaped(&raw) });
         return Err(CommitFailure::Precondition { resolved, found, destination: false }.into());
     }
     match rustix::fs::symlinkat(raw.as_slice(), &to.dir, to.name.as_bytes()) {

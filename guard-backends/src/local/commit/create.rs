@@ -11,7 +11,7 @@ use super::plan::Site;
 use super::stage::{self, Staged};
 use super::{Cx, Done, End, Failed, Published, Work, fail, left, remove};
 use crate::local::sys::{self, Id};
-use crate::local::temp::Role;
+use crate::temp::Role;
 
 /// Something that was put at a name that nothing had.
 pub(super) struct Created {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::plan::Site;
 use super::{Cx, Done, End, Failed, Published, Work, beside, fail, left, look, metadata};
 use crate::local::sys::{self, Meta};
-use crate::local::temp::Role;
+use crate::temp::Role;
 
 /// A directory that is gone; its descriptor still has what it was.
 struct Removed {

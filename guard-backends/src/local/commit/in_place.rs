@@ -15,8 +15,8 @@ use super::remove::Aside;
 use super::stage::{self, Staged, Start};
 use super::{Cx, Done, End, Failed, Published, Work, fail, left};
 use crate::local::read::FromStart;
-use crate::local::temp::Role;
 use crate::local::{errno, lease, read, sys};
+use crate::temp::Role;
 
 /// A file that was written in place, and a copy of what it was.
 struct Overwritten {

@@ -37,8 +37,9 @@ use self::parents::MadeDir;
 use self::plan::{Planned, Site};
 use self::stage::Staged;
 use super::sys::{self, Id};
-use super::temp::{self, Role};
 use super::{Inner, errno, root};
+use crate::names;
+use crate::temp::{self, Role};
 
 /// How long an open that found the old inode before it was displaced gets to run into the lease.
 ///
@@ -423,7 +424,7 @@ impl Published {
 
 /// Names a file beside the changed one, for a report.
 fn beside(site: &Site, name: &str) -> String {
-    root::child(&site.dir_path, name).map_or_else(|_| name.to_owned(), |path| path.to_string())
+    names::child(&site.dir_path, name).map_or_else(|_| name.to_owned(), |path| path.to_string())
 }
 
 /// Says that a file stays.

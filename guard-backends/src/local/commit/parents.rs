@@ -9,8 +9,9 @@ use rustix::io::Errno;
 
 use super::plan::Site;
 use super::{Cx, Work, look};
+use crate::local::errno;
 use crate::local::sys::{self, Id};
-use crate::local::{errno, root};
+use crate::names;
 
 /// A directory that this batch made.
 pub(super) struct MadeDir {
@@ -94,7 +95,7 @@ fn is_link(parent: &OwnedFd, name: &str) -> bool {
 impl MadeDir {
     /// Describes a directory that is about to be made.
     fn at(site: &Site, name: &str, by: usize) -> Result<Self, OpError> {
-        let path = root::child(&site.dir_path, name)?;
+        let path = names::child(&site.dir_path, name)?;
         let (parent, parent_path) = (Arc::clone(&site.dir), site.dir_path.clone());
         Ok(Self { parent, parent_path, name: name.to_owned(), path, id: None, by })
     }

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use super::look::{self, Old, Regular, Thing};
 use super::plan::Site;
 use super::{Cx, Done, End, Failed, Published, Work, beside, fail, left};
-use crate::local::temp::Role;
 use crate::local::{lease, sys};
+use crate::temp::Role;
 
 /// Something that is under a temporary name now.
 pub(super) struct Removed {

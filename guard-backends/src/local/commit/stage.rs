@@ -12,10 +12,11 @@ use rustix::io::Errno;
 use super::look::{Old, Regular, Thing};
 use super::plan::{self, Site};
 use super::{Cx, Failed, Stop, Work, fail, left, metadata};
+use crate::local::errno;
 use crate::local::read::PIECE;
 use crate::local::sys::{self, Meta};
-use crate::local::temp::Role;
-use crate::local::{errno, root};
+use crate::names;
+use crate::temp::Role;
 
 /// A content that is in a file of its own, checked and synced.
 #[derive(Debug)]
@@ -191,7 +192,7 @@ fn make(
 
 /// A temporary file that could not be made: the directory is to blame, not the name that is changed.
 fn blocked(errno: Errno, site: &Site, name: &str) -> CommitFailure {
-    let path = if errno == Errno::EXIST { root::child(&site.dir_path, name).ok() } else { None };
+    let path = if errno == Errno::EXIST { names::child(&site.dir_path, name).ok() } else { None };
     errno::at(errno, "making a temporary file in", path.as_ref().unwrap_or(&site.dir_path)).into()
 }
 

@@ -13,7 +13,7 @@ use super::remove::Aside;
 use super::stage::Staged;
 use super::{Cx, Done, End, Failed, Published, Work, fail, in_place, left};
 use crate::local::sys;
-use crate::local::temp::Role;
+use crate::temp::Role;
 
 /// A replacement whose old inode is linked aside.
 struct Windowed {

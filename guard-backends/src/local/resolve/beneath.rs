@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use crate::local::root::{self, RootDir};
 use crate::local::sys;
+use crate::names;
 
 /// EAGAIN: a rename anywhere on the system made a `..` in the path undecidable; after so many the walk is better.
 const ATTEMPTS: usize = 64;
@@ -38,7 +39,7 @@ pub(super) fn directory(root: &Arc<RootDir>, names: &[&str]) -> Option<(Arc<Owne
         .map(|_| rustix::fs::openat2(&root.fd, path.as_str(), sys::HOLD, Mode::empty(), BENEATH))
         .find(|result| !matches!(result, Err(Errno::AGAIN)))?
         .ok()?;
-    let at = root::target_path(root::path_of(&fd).ok()?).ok()?;
+    let at = names::target_path(root::path_of(&fd).ok()?).ok()?;
     // It may have been moved out since.
     at.starts_with(&root.physical).then(|| (Arc::new(fd), at))
 }

@@ -15,8 +15,9 @@ use guard_core::port::{Last, OpError};
 
 use super::Inner;
 use super::errno;
-use super::root::{self, RootDir};
+use super::root::RootDir;
 use super::sys::{self, Kind, Meta};
+use crate::names;
 
 #[cfg(target_os = "linux")]
 pub(super) use beneath::is_supported;
@@ -46,8 +47,8 @@ impl Spot {
         meta: Option<Meta>,
     ) -> Result<Self, OpError> {
         let (missing, name) = names;
-        let above = missing.iter().try_fold(dir_path.clone(), |path, name| root::child(&path, name))?;
-        let path = root::child(&above, &name)?;
+        let above = missing.iter().try_fold(dir_path.clone(), |path, name| names::child(&path, name))?;
+        let path = names::child(&above, &name)?;
         Ok(Self { dir, dir_path, missing, name: Some(name), meta, path })
     }
 

@@ -16,8 +16,9 @@ use rustix::io::Errno;
 use super::Spot;
 use crate::local::Inner;
 use crate::local::errno;
-use crate::local::root::{self, RootDir};
+use crate::local::root::RootDir;
 use crate::local::sys::{self, Kind, Meta};
+use crate::names;
 
 /// How many links a path may lead through: path_resolution(7). A name that changes under the walk counts too.
 const LINKS_MAX: usize = 40;
@@ -189,7 +190,7 @@ impl Walk<'_> {
     ) -> Result<Spot, OpError> {
         let held = &self.held[..depth];
         let dir_path = held.iter().try_fold(self.root.physical.clone(), |path, (_, name)| {
-            root::child(&path, &text(name.clone())?)
+            names::child(&path, &text(name.clone())?)
         })?;
         let missing = missing.into_iter().map(text).collect::<Result<_, _>>()?;
         let dir = held.last().map_or(&self.root.fd, |(fd, _)| fd);

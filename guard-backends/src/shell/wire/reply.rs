@@ -199,7 +199,9 @@ impl Record {
         let mut paths = Vec::new();
         match self {
             Self::Hello(hello) => {
-                paths.extend(hello.facts.iter_mut().filter(|(name, _)| name == "home").map(|(_, value)| value));
+                paths.extend(
+                    hello.facts.iter_mut().filter(|(name, _)| name == "home").map(|(_, value)| value),
+                );
             }
             Self::Root { path, .. } | Self::Made { path, .. } | Self::Left { path, .. } => paths.push(path),
             Self::Found { resolved, state } => {
@@ -252,7 +254,8 @@ impl Record {
     fn parts(&self) -> (&'static str, Vec<Vec<u8>>) {
         match self {
             Self::Hello(hello) => {
-                let pairs = hello.facts.iter().map(|(name, value)| [name.clone().into_bytes(), value.clone()]);
+                let pairs =
+                    hello.facts.iter().map(|(name, value)| [name.clone().into_bytes(), value.clone()]);
                 ("hello", pairs.flatten().collect())
             }
             Self::Unsupported(sentence) => ("unsupported", vec![sentence.clone().into()]),

@@ -326,10 +326,9 @@ impl Verb {
                 };
                 Self::List { look, after: fields.bytes()?, limit: fields.number()? }
             }
-            "commit" => Self::Commit {
-                options: Options::decode(options)?,
-                changes: all(lines, Change::decode)?,
-            },
+            "commit" => {
+                Self::Commit { options: Options::decode(options)?, changes: all(lines, Change::decode)? }
+            }
             "settle" => {
                 let value = |name: &str| {
                     let mut words = options.split(' ').filter_map(|word| word.split_once('='));

@@ -12,7 +12,7 @@ const LETTERS: usize = 8;
 
 /// What a temporary name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// The new content before it is published; after an exchange, the old content.
     Stage,
     /// The old content where it is linked or copied aside, or renamed away.
@@ -26,7 +26,7 @@ pub(super) enum Role {
 /// Derives the name of one temporary file of one change.
 ///
 /// It is short (15 bytes) so that it fits wherever the file's own name does not leave room for a suffix.
-pub(super) fn name(commit: &CommitId, change: usize, role: Role) -> String {
+pub(crate) fn name(commit: &CommitId, change: usize, role: Role) -> String {
     let digest = Digest::of(format!("{commit}\0{change}\0{role:?}").as_bytes());
     let mut name = PREFIX.to_owned();
     name.extend(digest.raw().iter().take(LETTERS).map(|byte| char::from(ALPHABET[usize::from(byte % 32)])));
@@ -34,7 +34,7 @@ pub(super) fn name(commit: &CommitId, change: usize, role: Role) -> String {
 }
 
 /// Tells whether a name is of this form.
-pub(super) fn is_temp(name: &[u8]) -> bool {
+pub(crate) fn is_temp(name: &[u8]) -> bool {
     name.strip_prefix(PREFIX.as_bytes())
         .is_some_and(|rest| rest.len() == LETTERS && rest.iter().all(|byte| ALPHABET.contains(byte)))
 }
