@@ -272,7 +272,7 @@ impl FileOps for Flawed {
             self.spoil(change).await;
         }
         if self.flaw == Flaw::CommitsOneByOne {
-            let mut all = Committed { changes: Vec::new() };
+            let mut all = Committed { changes: Vec::new(), settled: false };
             for change in batch.changes.clone() {
                 let one = Batch { changes: vec![change], ..batch.clone() };
                 all.changes.extend(self.inner.commit(one).await?.changes);

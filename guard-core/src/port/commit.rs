@@ -164,6 +164,9 @@ pub enum Tier {
 pub struct Committed {
     /// One for each change, in order.
     pub changes: Vec<Applied>,
+    /// Whether the reply was lost and the batch was found in effect afterwards: then no more is known of what was
+    /// there before than what was demanded, and of what is there now than what was asked for.
+    pub settled: bool,
 }
 
 /// What surely happened to one change.

@@ -55,7 +55,7 @@ pub(super) fn commit(memory: &Memory, batch: &Batch) -> Result<Committed, Commit
         }
         observer.step(Step::Finished);
     }
-    Ok(Committed { changes })
+    Ok(Committed { changes, settled: false })
 }
 
 /// Takes a content's bytes and checks that they are what was announced.

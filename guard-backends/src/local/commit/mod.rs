@@ -328,7 +328,8 @@ fn finish(cx: &Cx<'_>, works: Vec<Work<'_>>) -> Committed {
             step.finish(cx, &mut ends[index].1);
         }
     }
-    Committed { changes: ends.into_iter().filter_map(|(work, end)| applied(work, end)).collect() }
+    let changes = ends.into_iter().filter_map(|(work, end)| applied(work, end)).collect();
+    Committed { changes, settled: false }
 }
 
 fn applied(work: Work<'_>, end: End) -> Option<Applied> {

@@ -18,6 +18,8 @@ pub use self::boot::{Boot, boot_len};
 pub use self::reply::{Applied, Failed, Hello, Problem, Record, State, Verdict};
 pub use self::reply_reader::{ReplyEvent, ReplyReader};
 pub use self::request::{Change, Effect, Look, Options, Part, Place, Pre, Request, RootRef, Verb};
+
+pub(crate) use self::request::tier_of as tier;
 pub use self::request_reader::{RequestEvent, RequestReader};
 
 /// A stream that does not follow the protocol: the session is broken, and nothing can be inferred from it.

@@ -542,7 +542,7 @@ pub(super) const fn tier_word(tier: Tier) -> &'static str {
 }
 
 /// Returns the tier of a word.
-pub(super) fn tier_of(word: &str) -> Option<Tier> {
+pub(crate) fn tier_of(word: &str) -> Option<Tier> {
     [Tier::InPlace, Tier::CreatedNonatomic, Tier::Window, Tier::Exchange]
         .into_iter()
         .find(|tier| tier_word(*tier) == word)

@@ -1,0 +1,124 @@
+//! Commits whose reply was lost: they are looked into on the next session, never sent again.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use guard_core::port::{CommitId, Fate, Settled};
+
+use super::commit;
+use super::connection::{Connection, Item, Lost, Sink};
+use super::query::Items;
+use super::wire::{Change, Noise, Options, Record, RootRef, Verb, Verdict};
+
+/// How many outcomes are remembered.
+const REMEMBERED: usize = 1024;
+
+/// What is known of the commits of this controller.
+#[derive(Debug, Default)]
+pub(super) struct Ledger(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    known: HashMap<CommitId, Outcome>,
+    order: VecDeque<CommitId>,
+}
+
+#[derive(Debug, Clone)]
+enum Outcome {
+    Settled(Settled),
+    Pending(Pending),
+}
+
+/// A commit that nobody knows the outcome of.
+#[derive(Debug, Clone)]
+pub(super) struct Pending {
+    pub(super) id: CommitId,
+    /// The old shell: process id and start time.
+    pub(super) shell: (u32, String),
+    pub(super) roots: Vec<RootRef>,
+    pub(super) options: Options,
+    pub(super) changes: Vec<Change>,
+}
+
+impl Ledger {
+    fn with<T>(&self, look: impl FnOnce(&mut Entries) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Remembers an outcome.
+    pub(super) fn settled(&self, id: &CommitId, outcome: Settled) {
+        self.with(|entries| entries.put(id, Outcome::Settled(outcome)));
+    }
+
+    /// Remembers that an outcome is not known.
+    pub(super) fn pending(&self, pending: Pending) {
+        let id = pending.id.clone();
+        self.with(|entries| entries.put(&id, Outcome::Pending(pending)));
+    }
+
+    /// Returns an outcome that is known; `None` for a commit that is not on record.
+    pub(super) fn get(&self, id: &CommitId) -> Option<Option<Settled>> {
+        self.with(|entries| {
+            entries.known.get(id).map(|outcome| match outcome {
+                Outcome::Settled(settled) => Some(settled.clone()),
+                Outcome::Pending(_) => None,
+            })
+        })
+    }
+
+    /// Returns the commits that nobody knows the outcome of, oldest first.
+    pub(super) fn open(&self) -> Vec<Pending> {
+        self.with(|entries| {
+            let outcome = |id| match entries.known.get(id) {
+                Some(Outcome::Pending(pending)) => Some(pending.clone()),
+                _ => None,
+            };
+            entries.order.iter().filter_map(outcome).collect()
+        })
+    }
+}
+
+impl Entries {
+    fn put(&mut self, id: &CommitId, outcome: Outcome) {
+        if self.known.insert(id.clone(), outcome).is_none() {
+            self.order.push_back(id.clone());
+        }
+        let mut spare = self.order.len().saturating_sub(REMEMBERED);
+        // What is not known yet is never forgotten.
+        let known = &mut self.known;
+        self.order.retain(|id| {
+            let forget = spare > 0 && matches!(known.get(id), Some(Outcome::Settled(_)));
+            if forget {
+                spare -= 1;
+                known.remove(id);
+            }
+            !forget
+        });
+    }
+}
+
+/// Finds out on a new session what became of a commit, and brings what is half done to an end.
+pub(super) async fn settle(connection: &mut Connection, pending: &Pending) -> Result<Settled, Lost> {
+    let verb = Verb::Settle {
+        shell: pending.shell.clone(),
+        options: pending.options.clone(),
+        changes: pending.changes.clone(),
+    };
+    let items = connection.request(pending.roots.clone(), verb, None, Sink::Items(0)).await?;
+    read(items, pending.changes.len()).map_err(|noise| Lost::Sent(noise.to_string()))
+}
+
+fn read(items: Vec<Item>, count: usize) -> Result<Settled, Noise> {
+    let mut items = Items::new(items);
+    let verdict = match items.record()? {
+        Record::Settled(verdict) => verdict,
+        other => return Err(Noise::new(format!("{other:?} instead of a settlement"))),
+    };
+    let fates = commit::fates(&mut items, count)?;
+    let clean = |fate: &Fate| !matches!(fate, Fate::Left { .. });
+    Ok(match verdict {
+        Verdict::Applied if fates.iter().all(clean) => Settled::Applied,
+        Verdict::NotApplied if fates.iter().all(clean) => Settled::NotApplied,
+        _ => Settled::Conflict { fates },
+    })
+}
