@@ -520,6 +520,11 @@ fn audit_done(actor: &ActorState, tool: guard_policy::Tool, paths: &[String], re
     }
 }
 
+/// What a receipt says of a commit whose reply was lost.
+const FOUND_IN_EFFECT: &str = "The connection was lost before the target's answer came. On the next connection all was \
+    found in effect, by the digests; the tier is the strongest that the target has, and what was lost of the old \
+    files' metadata is not known.";
+
 /// Commits the plan; on failure the plan comes back.
 async fn commit(
     request: &mut Request,
@@ -541,7 +546,10 @@ async fn commit(
             }
             changes.push(filled(draft, applied));
         }
-        let receipt = remarks.on(receipt(actor, tool, changes, trips));
+        let mut receipt = remarks.on(receipt(actor, tool, changes, trips));
+        if committed.settled {
+            receipt.notes.push(FOUND_IN_EFFECT.to_owned());
+        }
         audit_done(actor, tool, &paths, &receipt);
         receipt
     };
