@@ -244,10 +244,25 @@ impl Connection {
         let request = Request { seq: self.seq, token, roots, verb };
         self.reader.expect(&request.token);
         let outcome = self.exchange(&request, bodies, sink).await;
-        if outcome.is_err() {
-            self.end.kill().await;
+        match &outcome {
+            Ok(_) => {}
+            // The line is whole: a shell that finds it closed before the tail clears away what it staged.
+            Err(Lost::Source(_)) => self.close().await,
+            Err(_) => self.end.kill().await,
         }
         outcome.map_err(|lost| lost.with(&self.last_words()))
+    }
+
+    /// Closes the line and lets the shell come to its end.
+    async fn close(&mut self) {
+        let rest = async {
+            self.input.shutdown().await?;
+            while self.output.read(&mut self.buffer).await? > 0 {}
+            Ok::<(), std::io::Error>(())
+        };
+        // Whatever stays is looked for on the next session.
+        let _ = tokio::time::timeout(self.progress, rest).await;
+        self.end.kill().await;
     }
 
     async fn exchange(

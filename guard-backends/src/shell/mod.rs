@@ -14,8 +14,8 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().canonicalize()?.to_str().ok_or("a path that is not UTF-8")?.to_owned();
 //! # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
-//! let sandbox = Process::new(TargetId::new("sandbox"), "sh", ["-c"]);
-//! let shell = Shell::builder(Arc::new(sandbox)).connect().await?;
+//! let here = Process::shell(TargetId::new("here"));
+//! let shell = Shell::builder(Arc::new(here)).connect().await?;
 //! let root = shell.open_root(&RootSpec { path: TargetPath::new(path)? }).await?;
 //! let ask = Ask { root: root.id, path: "notes.txt".into(), last: Last::Follow, depth: Depth::State };
 //! let found = shell.stat(&[ask]).await?.remove(0)?;
