@@ -10,6 +10,7 @@ use crate::guard::GuardState;
 use crate::port::Last;
 use crate::request::Request;
 use crate::tool::{self, Reply};
+use crate::unsettled::Notice;
 use crate::{
     ApplyPatch, DeleteFile, DirListing, Done, EditFile, Explanation, Failure, ListDir, MakeDir, MoveFile,
     ReadFile, ReadResult, StatPaths, StatResult, WriteFile,
@@ -35,6 +36,7 @@ pub(crate) struct ActorState {
     pub(crate) name: String,
     pub(crate) rights: Rights,
     views: Mutex<Views>,
+    notices: Mutex<Vec<Notice>>,
 }
 
 impl ActorState {
@@ -43,11 +45,24 @@ impl ActorState {
     pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Returns what is to be told of earlier calls whose outcome was unknown.
+    pub(crate) fn notices(&self) -> MutexGuard<'_, Vec<Notice>> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Actor {
     pub(crate) fn new(guard: Arc<GuardState>, name: String, rights: Rights) -> Self {
-        Self { state: Arc::new(ActorState { guard, name, rights, views: Mutex::default() }) }
+        Self {
+            state: Arc::new(ActorState {
+                guard,
+                name,
+                rights,
+                views: Mutex::default(),
+                notices: Mutex::default(),
+            }),
+        }
     }
 
     /// Returns the actor's name.
@@ -60,6 +75,14 @@ impl Actor {
     #[must_use]
     pub fn rights(&self) -> &Rights {
         &self.state.rights
+    }
+
+    /// Takes what was found out since about this actor's calls whose outcome was unknown.
+    ///
+    /// The target is asked about them before the guard's next call; [`Actor::call`] hands this over with its reply.
+    #[must_use]
+    pub fn notices(&self) -> Vec<Notice> {
+        std::mem::take(&mut self.state.notices())
     }
 
     /// Makes a child: it has seen nothing, and has no more rights than this actor.
@@ -254,7 +277,8 @@ impl Actor {
 
     /// Calls a tool by name with JSON arguments, as a model does; it meets the same views as a direct call.
     pub async fn call(&self, name: &str, arguments: Value) -> Reply {
-        tool::reply::call(self, name, arguments).await
+        let reply = tool::reply::call(self, name, arguments).await;
+        Reply { notices: self.notices(), ..reply }
     }
 
     fn request(&self, tool: Tool, paths: Vec<String>) -> Request {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use guard_policy::{Access, Fact, Policy, Rights, RootEntry, Roots, TargetPath};
 
 use crate::port::{AuditSink, FileOps, OpError, RootSpec};
+use crate::unsettled::Unsettled;
 use crate::{Actor, Approver};
 
 /// A guarded target: one [`FileOps`], one [`Policy`], the roots that were opened.
@@ -23,6 +24,7 @@ pub(crate) struct GuardState {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     pub(crate) environment: Option<String>,
+    pub(crate) unsettled: Unsettled,
 }
 
 /// A guard that could not be opened.
@@ -122,6 +124,7 @@ impl GuardBuilder {
                 approver: self.approver,
                 audit: self.audit,
                 environment: self.environment,
+                unsettled: Unsettled::default(),
             }),
         })
     }

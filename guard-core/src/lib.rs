@@ -20,6 +20,7 @@ mod refuse;
 mod request;
 mod text;
 mod tool;
+mod unsettled;
 
 pub use guard_policy as policy;
 
@@ -37,3 +38,4 @@ pub use tool::list::DirListing;
 pub use tool::read::{CutLine, FileKind, NextRead, ReadResult};
 pub use tool::reply::{Reply, ToolDefinition, definitions};
 pub use tool::stat::{PathFacts, StatResult};
+pub use unsettled::Notice;

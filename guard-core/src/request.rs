@@ -19,7 +19,7 @@ use crate::port::{
     Fate, Found, InPlace, Keep, Last, OpError, Part, Place, Tier, Want,
 };
 use crate::refuse::{commit_error, op_error};
-use crate::{Answer, Failure, Outcome, Plan, PlannedChange, Proposal, receipt};
+use crate::{Answer, Failure, Outcome, Plan, PlannedChange, Proposal, receipt, unsettled};
 
 /// One tool call in progress.
 pub(crate) struct Request {
@@ -120,7 +120,12 @@ impl Request {
             actor = actor.name.as_str(),
             target = actor.guard.ops.target().as_str()
         );
-        let result = call(self).instrument(span.clone()).await;
+        let result = async {
+            unsettled::settle(&actor.guard).await;
+            call(self).await
+        }
+        .instrument(span.clone())
+        .await;
         let _entered = span.enter();
         match &result {
             Ok(_) if tool.mutates() => {}
@@ -326,6 +331,11 @@ impl Request {
         let (id, count) = (batch.id.clone(), batch.changes.len());
         let task = async move {
             let outcome = actor.guard.ops.commit(batch).await;
+            if let Err(CommitError { cause: CommitFailure::Op(OpError::OutcomeUnknown { commit }), .. }) =
+                &outcome
+            {
+                actor.guard.unsettled.add(commit.clone(), &actor, tool, &paths);
+            }
             let outcome = outcome.map(|committed| then(&actor, committed, trips));
             drop(locked);
             if let Err(Err(error)) = reply.send(outcome) {

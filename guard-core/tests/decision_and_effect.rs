@@ -279,6 +279,29 @@ async fn unavailable_is_no_state_and_a_lost_reply_is_no_refusal() {
     assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "y\n")).await), Code::NotRead);
 }
 
+#[tokio::test]
+async fn what_became_of_a_commit_whose_answer_was_lost_is_told_with_the_next_call() {
+    for (when, outcome, words) in
+        [(When::After, Outcome::Done, "all of it"), (When::Before, Outcome::Refused, "nothing of it")]
+    {
+        let (actor, ops, world) = failing(Fault::OutcomeUnknown, when).await;
+        let arguments = serde_json::json!({"path": "a.txt", "content": "x\n"});
+        let reply = actor.call("write_file", arguments).await;
+        assert_eq!((reply.outcome, reply.notices.len()), (Outcome::Unknown, 0));
+        // While the target cannot be asked, nothing is told, and nothing is forgotten.
+        ops.fail(Method::Settle, 1, When::Before, Fault::Unavailable);
+        let look = serde_json::json!({"path": "a.txt"});
+        let reply = actor.call("stat", look.clone()).await;
+        assert_eq!(reply.notices, []);
+        let reply = actor.call("stat", look.clone()).await;
+        let [notice] = reply.notices.as_slice() else { panic!("{reply:?}") };
+        assert_eq!((notice.outcome, notice.paths.as_slice()), (outcome, &["a.txt".to_owned()][..]));
+        assert!(notice.message.contains(words), "{}", notice.message);
+        assert_eq!(world.read("/ws/a.txt").is_ok(), outcome == Outcome::Done);
+        assert_eq!(actor.call("stat", look).await.notices, []);
+    }
+}
+
 /// The negative control: a guard that asks first and then writes loses the database.
 #[tokio::test]
 async fn control_asking_first_and_then_writing_loses_the_database() {

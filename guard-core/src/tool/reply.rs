@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    Actor, ApplyPatch, DeleteFile, Done, EditFile, Failure, ListDir, MakeDir, MoveFile, Outcome, Plan,
-    ReadFile, Receipt, StatPaths, WriteFile,
+    Actor, ApplyPatch, DeleteFile, Done, EditFile, Failure, ListDir, MakeDir, MoveFile, Notice, Outcome,
+    Plan, ReadFile, Receipt, StatPaths, WriteFile,
 };
 
 /// The result of every tool: one JSON object.
@@ -28,6 +28,9 @@ pub struct Reply {
     /// Why it was not done, and how to go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
+    /// What was found out about earlier calls whose outcome was unknown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
 }
 
 /// A tool as a model is told of it.
@@ -107,7 +110,7 @@ impl Reply {
     }
 
     const fn ended(outcome: Outcome) -> Self {
-        Self { outcome, receipt: None, plan: None, result: None, refusal: None }
+        Self { outcome, receipt: None, plan: None, result: None, refusal: None, notices: Vec::new() }
     }
 }
 

@@ -1,0 +1,131 @@
+//! Commits whose outcome is not known: the target is asked about them before the next call, and what became of them
+//! is told to whoever made them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use guard_policy::{Code, Tool};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::Outcome;
+use crate::actor::ActorState;
+use crate::guard::GuardState;
+use crate::port::{AuditRecord, CommitId, Fate, OpError, Settled};
+use crate::receipt;
+
+/// What became of an earlier call whose outcome was unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Notice {
+    /// The commit that the call's refusal named.
+    pub commit: CommitId,
+    /// The tool that was called.
+    pub tool: Tool,
+    /// The paths as they were requested.
+    pub paths: Vec<String>,
+    /// `done`: all of it is in effect; `refused`: none of it is; `unknown`: neither.
+    pub outcome: Outcome,
+    /// Names under which bytes stay on the target, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// The same as a sentence.
+    pub message: String,
+}
+
+/// The commits of a guard whose outcome is not known.
+#[derive(Default)]
+pub(crate) struct Unsettled(Mutex<Vec<Lost>>);
+
+struct Lost {
+    commit: CommitId,
+    /// Who made it; it may be gone by now.
+    actor: Weak<ActorState>,
+    name: String,
+    tool: Tool,
+    paths: Vec<String>,
+}
+
+impl Unsettled {
+    fn list(&self) -> MutexGuard<'_, Vec<Lost>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a commit whose outcome is not known.
+    pub(crate) fn add(&self, commit: CommitId, actor: &Arc<ActorState>, tool: Tool, paths: &[String]) {
+        let (name, paths) = (actor.name.clone(), paths.to_vec());
+        self.list().push(Lost { commit, actor: Arc::downgrade(actor), name, tool, paths });
+    }
+
+    fn remove(&self, commit: &CommitId) -> Option<Lost> {
+        let mut list = self.list();
+        let at = list.iter().position(|lost| lost.commit == *commit)?;
+        Some(list.remove(at))
+    }
+}
+
+/// Asks the target about every commit whose outcome is not known.
+///
+/// What still cannot be found out is asked again before the next call.
+pub(crate) async fn settle(guard: &GuardState) {
+    let open: Vec<CommitId> = guard.unsettled.list().iter().map(|lost| lost.commit.clone()).collect();
+    for commit in open {
+        let settled = match guard.ops.settle(&commit).await {
+            Ok(settled) => Some(settled),
+            // The target has no record of it, or never loses a reply.
+            Err(OpError::Unsupported { .. }) => None,
+            Err(error) => {
+                tracing::debug!(%commit, %error, "not settled yet");
+                continue;
+            }
+        };
+        // Another call may have asked meanwhile, and told.
+        if let (Some(lost), Some(settled)) = (guard.unsettled.remove(&commit), settled) {
+            tell(guard, lost, settled);
+        }
+    }
+}
+
+fn tell(guard: &GuardState, lost: Lost, settled: Settled) {
+    let (outcome, code, words) = match &settled {
+        Settled::Applied => (Outcome::Done, None, "it is in effect, all of it"),
+        Settled::NotApplied => (
+            Outcome::Refused,
+            Some(Code::StateUnavailable),
+            "nothing of it is in effect; make the call again",
+        ),
+        Settled::Conflict { .. } => (
+            Outcome::Unknown,
+            Some(Code::OutcomeUnknown),
+            "it is in effect in part, or another writer was there; look at every path before anything else is \
+             done to it",
+        ),
+    };
+    let left = match settled {
+        Settled::Conflict { fates } => fates.into_iter().filter_map(left).collect(),
+        _ => Vec::new(),
+    };
+    let paths = lost.paths.join(", ");
+    let message = format!("An earlier {} of {paths}, whose answer was lost: {words}.", lost.tool.name());
+    let notice = Notice { commit: lost.commit, tool: lost.tool, paths: lost.paths, outcome, left, message };
+    if let Some(sink) = &guard.audit {
+        sink.record(&AuditRecord {
+            version: receipt::VERSION,
+            target: guard.ops.target().clone(),
+            actor: lost.name,
+            tool: notice.tool,
+            paths: notice.paths.clone(),
+            outcome: outcome.as_str(),
+            code,
+            receipt: serde_json::to_value(&notice).ok(),
+        });
+    }
+    if let Some(actor) = lost.actor.upgrade() {
+        actor.notices().push(notice);
+    }
+}
+
+fn left(fate: Fate) -> Option<String> {
+    match fate {
+        Fate::Left { what } => Some(what),
+        _ => None,
+    }
+}
