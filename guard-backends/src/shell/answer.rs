@@ -69,13 +69,13 @@ pub(super) fn failure(failed: Failed) -> Result<CommitFailure, Noise> {
     let Failed { destination, problem: cause, .. } = failed;
     let resolved = || path(cause.path.clone()).map_err(|error| Noise::new(error.to_string()));
     Ok(match cause.code.as_str() {
-        "precondition" => CommitFailure::Precondition {
-            resolved: resolved()?,
-            found: or_unknown(cause.state),
-            destination,
-        },
+        "precondition" => {
+            CommitFailure::Precondition { resolved: resolved()?, found: or_unknown(cause.state), destination }
+        }
         "elsewhere" => match path(cause.path.clone()) {
-            Ok(resolved) => CommitFailure::Elsewhere { resolved, state: or_unknown(cause.state), destination },
+            Ok(resolved) => {
+                CommitFailure::Elsewhere { resolved, state: or_unknown(cause.state), destination }
+            }
             Err(error) => error.into(),
         },
         "read-only-file" => CommitFailure::ReadOnlyFile { resolved: resolved()? },
@@ -85,8 +85,8 @@ pub(super) fn failure(failed: Failed) -> Result<CommitFailure, Noise> {
         },
         "busy-mount" => CommitFailure::BusyMount { resolved: resolved()? },
         "tier" => {
-            let available = super::wire::tier(&cause.text)
-                .ok_or_else(|| Noise::new(format!("tier {:?}", cause.text)))?;
+            let available =
+                super::wire::tier(&cause.text).ok_or_else(|| Noise::new(format!("tier {:?}", cause.text)))?;
             CommitFailure::TierUnavailable { available }
         }
         "not-empty" => CommitFailure::NotEmpty { resolved: resolved()? },

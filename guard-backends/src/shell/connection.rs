@@ -172,11 +172,13 @@ impl Connection {
             while let Some(event) = self.take().map_err(|noise| no_hello(&noise.to_string()))? {
                 match event {
                     ReplyEvent::Noise(bytes) => noise.extend(bytes),
-                    ReplyEvent::Record { record: Record::Hello(hello), .. } => self.hello = hello,
+                    ReplyEvent::Record { record: Record::Hello(hello), .. } => {
+                        self.hello = hello;
+                        return Ok(());
+                    }
                     ReplyEvent::Record { record: Record::Unsupported(what), .. } => {
                         return Err(ConnectError::Unsupported { what });
                     }
-                    ReplyEvent::Record { record: Record::End, .. } => return Ok(()),
                     other => return Err(no_hello(&format!("{other:?} instead of a hello"))),
                 }
             }

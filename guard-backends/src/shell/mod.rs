@@ -43,9 +43,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use guard_core::policy::{Fact, Hasher, TargetPath};
 use guard_core::port::{
-    Ask, Batch, Capabilities, CommitError, CommitFailure, CommitId, Committed, Contents, Fate, FileOps, Found,
-    LeaseSupport, Listing, OpError, Page, Root, RootSpec, Settled, Sink as TakesBytes, TargetId, Task, Tier,
-    Transport, Want,
+    Ask, Batch, Capabilities, CommitError, CommitFailure, CommitId, Committed, Contents, Fate, FileOps,
+    Found, LeaseSupport, Listing, OpError, Page, Root, RootSpec, Settled, Sink as TakesBytes, TargetId, Task,
+    Tier, Transport, Want,
 };
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -231,9 +231,8 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
     let max = batch.changes.len() as u64 * options_max(&batch);
     let bodies = commit::bodies(&inner, &batch);
     let reply = session.request(roots.clone(), verb, bodies, Sink::Items(max)).await;
-    let outcome = reply.and_then(|items| {
-        commit::outcome(items, &batch).map_err(|noise| Lost::Sent(noise.to_string()))
-    });
+    let outcome =
+        reply.and_then(|items| commit::outcome(items, &batch).map_err(|noise| Lost::Sent(noise.to_string())));
     match outcome {
         Ok(outcome) => {
             inner.pool.give_back(session);
@@ -257,9 +256,7 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
                     let cause = OpError::Io { what: "reading the content".to_owned(), errno };
                     Err(commit::untouched(cause.into(), None, count))
                 }
-                Lost::Unsent(why) => {
-                    Err(commit::untouched(OpError::Unavailable { why }.into(), None, count))
-                }
+                Lost::Unsent(why) => Err(commit::untouched(OpError::Unavailable { why }.into(), None, count)),
                 Lost::Sent(why) => look_into(&inner, &batch, why).await,
             }
         }
@@ -285,7 +282,7 @@ async fn look_into(inner: &Inner, batch: &Batch, why: String) -> Result<Committe
     if let Ok(session) = looked {
         inner.pool.give_back(session);
     }
-    match inner.ledger.get(&batch.id).flatten() {
+    match inner.ledger.get(&batch.id) {
         Some(Settled::Applied) => Ok(commit::found_applied(batch, inner)),
         Some(Settled::NotApplied) => {
             let why = format!("{why}; nothing was changed");
@@ -409,9 +406,11 @@ impl FileOps for Shell {
     async fn settle(&self, commit: &CommitId) -> Result<Settled, OpError> {
         let id = commit.clone();
         self.run(move |inner| async move {
-            let not_on_record =
-                || OpError::Unsupported { what: format!("settling {id}, which is not on record here") };
-            if let Some(settled) = inner.ledger.get(&id).ok_or_else(not_on_record)? {
+            if !inner.ledger.has(&id) {
+                let what = format!("settling {id}, which is not on record here");
+                return Err(OpError::Unsupported { what });
+            }
+            if let Some(settled) = inner.ledger.get(&id) {
                 return Ok(settled);
             }
             let session = inner.pool.take_anew(&inner.ledger).await?;
@@ -419,7 +418,6 @@ impl FileOps for Shell {
             inner
                 .ledger
                 .get(&id)
-                .flatten()
                 .ok_or_else(|| OpError::Unavailable { why: "the commit could not be looked into".to_owned() })
         })
         .await

@@ -127,7 +127,7 @@ impl Pool {
 /// The root's device number may be another one after a restart; within one boot it is not.
 fn is_same_machine(first: &Hello, now: &Hello) -> bool {
     let same = |name: &str| match (first.get(name), now.get(name)) {
-        (Some(""), _) | (_, Some("")) | (None, _) | (_, None) => None,
+        (Some("") | None, _) | (_, Some("") | None) => None,
         (Some(first), Some(now)) => Some(first == now),
     };
     if same("machine") == Some(false) || same("uid") == Some(false) {

@@ -56,13 +56,16 @@ impl Ledger {
         self.with(|entries| entries.put(&id, Outcome::Pending(pending)));
     }
 
-    /// Returns an outcome that is known; `None` for a commit that is not on record.
-    pub(super) fn get(&self, id: &CommitId) -> Option<Option<Settled>> {
-        self.with(|entries| {
-            entries.known.get(id).map(|outcome| match outcome {
-                Outcome::Settled(settled) => Some(settled.clone()),
-                Outcome::Pending(_) => None,
-            })
+    /// Tells whether a commit is on record.
+    pub(super) fn has(&self, id: &CommitId) -> bool {
+        self.with(|entries| entries.known.contains_key(id))
+    }
+
+    /// Returns an outcome that is known.
+    pub(super) fn get(&self, id: &CommitId) -> Option<Settled> {
+        self.with(|entries| match entries.known.get(id) {
+            Some(Outcome::Settled(settled)) => Some(settled.clone()),
+            _ => None,
         })
     }
 

@@ -322,7 +322,7 @@ impl Record {
     }
 }
 
-fn number(number: impl ToString) -> Vec<u8> {
+fn number<T: ToString + ?Sized>(number: &T) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
@@ -442,12 +442,12 @@ impl Problem {
 
 impl Applied {
     fn encode(&self) -> Vec<Vec<u8>> {
-        let mut fields = with(vec![number(self.change), self.resolved.clone()], &self.before);
+        let mut fields = with(vec![number(&self.change), self.resolved.clone()], &self.before);
         fields = with(fields, &self.after);
         let lease = if self.displaced { "no" } else { "" };
         fields.extend([tier_word(self.tier).into(), lease.into()]);
-        fields.extend([self.changed, self.copied].map(|is| number(u8::from(is))));
-        fields.push(number(self.other_names));
+        fields.extend([self.changed, self.copied].map(|is| number(&u8::from(is))));
+        fields.push(number(&self.other_names));
         fields
     }
 
@@ -474,7 +474,7 @@ impl Failed {
     fn encode(&self) -> Vec<Vec<u8>> {
         let Problem { code, path, text, state } = &self.problem;
         let at = self.at.map(|at| at.to_string()).unwrap_or_default();
-        let destination = number(u8::from(self.destination));
+        let destination = number(&u8::from(self.destination));
         let fields = vec![at.into(), code.clone().into(), path.clone(), destination, text.clone().into()];
         match state {
             Some(state) => with(fields, state),
