@@ -257,8 +257,11 @@ impl Connection {
 
     /// Closes the line and lets the shell come to its end.
     async fn close(&mut self) {
+        // Not every stream is closed by being shut down: a pipe is closed by being dropped.
+        let mut input = std::mem::replace(&mut self.input, Box::new(tokio::io::sink()));
         let rest = async {
-            self.input.shutdown().await?;
+            let _ = input.shutdown().await;
+            drop(input);
             while self.output.read(&mut self.buffer).await? > 0 {}
             Ok::<(), std::io::Error>(())
         };
