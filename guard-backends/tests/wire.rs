@@ -16,7 +16,10 @@ const TOKEN: &str = "fedcba9876543210fedcba9876543210";
 
 fn name() -> impl Strategy<Value = Vec<u8>> {
     // Every byte but NUL, those that are escaped more often.
-    vec(prop_oneof![3 => 1..=255_u8, 1 => Just(b'|'), 1 => Just(b'\\'), 1 => Just(b'\n'), 1 => Just(b'.')], 0..12)
+    vec(
+        prop_oneof![3 => 1..=255_u8, 1 => Just(b'|'), 1 => Just(b'\\'), 1 => Just(b'\n'), 1 => Just(b'.')],
+        0..12,
+    )
 }
 
 fn digest() -> impl Strategy<Value = Digest> {
@@ -28,17 +31,16 @@ fn last() -> impl Strategy<Value = Last> {
 }
 
 fn tier() -> impl Strategy<Value = Tier> {
-    prop_oneof![
-        Just(Tier::InPlace),
-        Just(Tier::CreatedNonatomic),
-        Just(Tier::Window),
-        Just(Tier::Exchange)
-    ]
+    prop_oneof![Just(Tier::InPlace), Just(Tier::CreatedNonatomic), Just(Tier::Window), Just(Tier::Exchange)]
 }
 
 fn look() -> impl Strategy<Value = Look> {
-    (0..4_usize, name(), last(), option::of(any::<u64>()))
-        .prop_map(|(root, path, last, max)| Look { root, path, last, max })
+    (0..4_usize, name(), last(), option::of(any::<u64>())).prop_map(|(root, path, last, max)| Look {
+        root,
+        path,
+        last,
+        max,
+    })
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -59,8 +61,7 @@ fn place() -> impl Strategy<Value = Place> {
 }
 
 fn change() -> impl Strategy<Value = Change> {
-    let mode =
-        prop_oneof![Just(Mode::Keep), Just(Mode::Executable), (0..0o7777_u32).prop_map(Mode::Set)];
+    let mode = prop_oneof![Just(Mode::Keep), Just(Mode::Executable), (0..0o7777_u32).prop_map(Mode::Set)];
     let effect = prop_oneof![
         (0..64_u64, digest(), mode).prop_map(|(len, digest, mode)| Effect::Put { len, digest, mode }),
         Just(Effect::Remove),
@@ -112,8 +113,11 @@ fn request() -> impl Strategy<Value = Request> {
             }
         )
     ];
-    let root = (name(), "[0-9]{1,4}:[0-9]{1,9}", name())
-        .prop_map(|(path, identity, spelling)| RootRef { path, identity, spelling });
+    let root = (name(), "[0-9]{1,4}:[0-9]{1,9}", name()).prop_map(|(path, identity, spelling)| RootRef {
+        path,
+        identity,
+        spelling,
+    });
     (vec(root, 0..3), verb).prop_map(|(roots, verb)| Request { seq: 1, token: TOKEN.to_owned(), roots, verb })
 }
 
@@ -150,9 +154,8 @@ fn record() -> impl Strategy<Value = Record> {
             }))
         },
     );
-    let failed = (option::of(0..9_usize), any::<bool>(), problem()).prop_map(|(at, destination, problem)| {
-        Record::Failed(Box::new(Failed { at, destination, problem }))
-    });
+    let failed = (option::of(0..9_usize), any::<bool>(), problem())
+        .prop_map(|(at, destination, problem)| Record::Failed(Box::new(Failed { at, destination, problem })));
     prop_oneof![
         vec(("[a-z]{1,8}".prop_map(String::from), name()), 0..4)
             .prop_map(|facts| Record::Hello(Hello { facts })),
@@ -164,6 +167,7 @@ fn record() -> impl Strategy<Value = Record> {
         (option::of(digest()), any::<u64>()).prop_map(|(digest, len)| Record::Digest { digest, len }),
         (name(), state()).prop_map(|(name, state)| Record::Entry { name, state }),
         Just(Record::More),
+        Just(Record::Working),
         applied,
         (0..9_usize, name()).prop_map(|(change, path)| Record::Made { change, path }),
         (0..9_usize, "[ -~]{0,20}").prop_map(|(change, what)| Record::Lost { change, what }),

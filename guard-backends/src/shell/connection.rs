@@ -473,6 +473,7 @@ impl Collect<'_> {
                 return Err(Noise::new(format!("a reply to request {seq} instead of {expected}")));
             }
             ReplyEvent::Record { record: Record::End, .. } => return Ok(Going::Over),
+            ReplyEvent::Record { record: Record::Working, .. } => {}
             ReplyEvent::Record { record: Record::Body, .. } => self.body = Some(Vec::new()),
             ReplyEvent::Record { record, .. } => self.items.push(Item::Record(record)),
             ReplyEvent::Bytes(bytes) => {

@@ -110,8 +110,9 @@ impl Shell {
 impl Builder {
     /// Sets how long nothing may move in either direction before a session is given up; a minute otherwise.
     ///
-    /// It is a deadline of progress: a request may take any time as long as bytes move. What the target does
-    /// without a word (a digest, a sync) has to fit into it.
+    /// It is a deadline of progress: a request may take any time as long as bytes move, and a target that works on a
+    /// large batch says so now and then. What it does without a word (the digest of one file, a sync) has to fit into
+    /// it.
     #[must_use]
     pub const fn progress(mut self, deadline: Duration) -> Self {
         self.settings.progress = deadline;

@@ -91,6 +91,8 @@ pub enum Record {
     },
     /// What became of a commit whose reply was lost.
     Settled(Verdict),
+    /// The request is being worked on: nothing but a sign of life, so that a long one is not taken for a dead one.
+    Working,
     /// The reply is over.
     End,
 }
@@ -225,6 +227,7 @@ impl Record {
             | Self::Displaced { .. }
             | Self::Fate { .. }
             | Self::Settled(_)
+            | Self::Working
             | Self::End => {}
         }
         paths
@@ -279,6 +282,7 @@ impl Record {
             Self::Failed(failed) => ("failed", failed.encode()),
             Self::Fate { change, fate } => ("fate", vec![number(change), fate.clone().into()]),
             Self::Settled(verdict) => ("settled", vec![verdict.word().into()]),
+            Self::Working => ("working", Vec::new()),
             Self::End => ("end", Vec::new()),
         }
     }
@@ -314,6 +318,7 @@ impl Record {
             "failed" => Self::Failed(Box::new(Failed::decode(&mut fields)?)),
             "fate" => Self::Fate { change: fields.number()?, fate: fields.text()? },
             "settled" => Self::Settled(fields.word(Verdict::of)?),
+            "working" => Self::Working,
             "end" => Self::End,
             other => return Err(Noise::new(format!("a record of kind {other:?}"))),
         };

@@ -1,0 +1,14 @@
+//! The shell target on this machine's shells: what the suite of all targets does not ask of it.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test arranges the target by itself"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod environment;
+mod outcomes;
+mod sizes;
+mod ws;
