@@ -4,7 +4,7 @@
 unalias -a 2>/dev/null
 unset -f unalias command builtin cd pwd test [ read printf print echo true false kill umask type hash getopts wait \
     dd shopt emulate unsetopt local dirname env 2>/dev/null
-unset CDPATH ENV BASH_ENV POSIXLY_CORRECT GLOBIGNORE PROMPT_COMMAND TMPPREFIX 2>/dev/null
+unset CDPATH ENV BASH_ENV POSIXLY_CORRECT _POSIX2_VERSION GLOBIGNORE PERL5OPT PERL5LIB 2>/dev/null
 LC_ALL=C
 export LC_ALL
 IFS=' 	

@@ -67,7 +67,7 @@ g_answer() {
 # reply but its end.
 g_request() {
     g_is_number "$g_nroots" && g_is_number "$g_count" && [ "${#g_token}" -eq 32 ] || g_broken
-    g_options "$g_words"
+    g_options "$g_option_words"
     g_roots
     g_record= g_stop=
     case $g_verb in
@@ -90,7 +90,7 @@ g_request() {
 g_main() {
     g_seq=0
     g_hello || exit 3
-    while IFS='|' read -r g_n g_number g_verb g_nroots g_count g_token g_words g_dot <&3; do
+    while IFS='|' read -r g_n g_number g_verb g_nroots g_count g_token g_option_words g_dot <&3; do
         g_seq=$((g_seq + 1))
         [ "$g_n|$g_number|$g_dot" = "$g_nonce|$g_seq|." ] || g_broken
         g_request

@@ -1,1 +1,457 @@
-# to come
+# Questions: open, stat, read, stream, list. Each function answers one record.
+
+# Sends the last failure with the state that was found.
+g_send_error_state() {
+    g_record=
+    g_add "$g_code"
+    g_add "$g_at"
+    g_add "$g_text"
+    g_add_state
+    g_send error
+}
+
+g_send_found() {
+    g_record=
+    g_add "$g_path"
+    g_add_state
+    g_send found
+}
+
+# Resolves the place of a record: ROOT PATH LAST.
+g_place() {
+    g_is_number "$1" || g_broken
+    g_unesc "$2"
+    g_resolve "$1" "$g_u" "$3" && return 0
+    g_send_error
+    return 1
+}
+
+# Answers what is not looked at by its name: 0 if that was all.
+g_is_plain() {
+    g_digest= g_ltext=
+    if [ -n "$g_missing" ]; then
+        g_type=absent
+    elif [ -z "$g_name" ]; then
+        g_type=directory
+    else
+        return 1
+    fi
+}
+
+# PATH
+g_open() {
+    g_unesc "$1"
+    g_p=$g_u g_cwd= g_held=
+    case $g_p in
+    /*) ;;
+    *)
+        g_fail unavailable "$g_p" 'the path of a root is absolute'
+        g_send_error
+        return
+        ;;
+    esac
+    if cd -P "$g_p"; then
+        if g_where; then
+            if g_hold "$g_cwd"; then
+                g_add "$g_cwd"
+                g_add "$g_is"
+                g_send root
+                return
+            fi
+        else
+            g_fail unavailable "$g_p" 'the path of the directory cannot be told'
+        fi
+    else
+        g_why_not_entered "$g_p" "$g_p"
+    fi
+    g_send_error
+}
+
+# ROOT PATH LAST MAX
+g_stat() {
+    g_place "$1" "$2" "$3" || return
+    if ! g_is_plain; then
+        g_state "$g_name" "$4"
+        if [ $? -eq 2 ]; then
+            g_send_error
+            return
+        fi
+    fi
+    g_send_found
+}
+
+# ROOT PATH LAST MAX PART A B
+g_read() {
+    g_place "$1" "$2" "$3" || return
+    if ! g_is_plain; then
+        g_max=$4 g_part=$5 g_from=$6 g_many=$7
+        g_opened "$g_name" g_deliver
+        case $?:$g_type in
+        2:*)
+            g_send_error
+            return
+            ;;
+        *:regular) return ;;
+        0:link)
+            g_text_of_link "$g_name"
+            if [ $? -eq 2 ]; then
+                g_send_error
+                return
+            fi
+            ;;
+        esac
+    fi
+    g_send_found
+}
+
+# ROOT PATH LAST MAX
+g_stream() {
+    g_place "$1" "$2" "$3" || return
+    if ! g_is_plain; then
+        g_max= g_part=whole g_from=
+        g_opened "$g_name" g_deliver
+        case $?:$g_type in
+        2:*)
+            g_send_error
+            return
+            ;;
+        *:regular) return ;;
+        0:link)
+            g_text_of_link "$g_name"
+            if [ $? -eq 2 ]; then
+                g_send_error
+                return
+            fi
+            ;;
+        esac
+    fi
+    g_fail not-regular "$g_path" 'reading'
+    g_send_error_state
+}
+
+# Delivers what is wanted of the regular file that is open on descriptor 5. What goes wrong once `found` was said is
+# said in the place of `digest`.
+g_deliver() {
+    g_digest=
+    case $g_part in
+    whole)
+        if [ -n "$g_from" ] && ! g_le "$g_len" "$g_from"; then
+            g_deliver_large "$1"
+            return
+        fi
+        g_send_found
+        g_deliver_body "$1" g_copy_first "$g_len"
+        ;;
+    *)
+        # What comes with a window is the digest of the whole.
+        if [ -n "$g_max" ] && ! g_le "$g_len" "$g_max"; then
+            g_deliver_large "$1"
+            return
+        fi
+        g_hash_open "$1" || return
+        g_digest=$g_h
+        g_send_found
+        g_le "$g_many" "$g_len" || g_many=$g_len
+        if [ "$g_many" = 0 ] || g_le "$g_len" "$g_from"; then
+            g_many=0
+        fi
+        g_deliver_body "$1" g_copy_window "$g_many"
+        ;;
+    esac
+    return 0
+}
+
+g_deliver_large() {
+    if [ -n "$g_max" ] && g_le "$g_len" "$g_max"; then
+        g_hash_open "$1" || return
+        g_digest=$g_h
+    fi
+    g_send_found
+    g_send large
+    g_add "$g_digest"
+    g_add "$g_len"
+    g_send digest
+}
+
+# NAME COPY MANY
+g_deliver_body() {
+    g_send body
+    g_rc=0
+    if [ "$3" != 0 ]; then
+        case $2 in
+        g_copy_first) g_copy_first "$3" <&5 >&4 ;;
+        *) g_pass "$1" "$2" "$3" >&4 ;;
+        esac
+        g_rc=$?
+    fi
+    g_print "$g_token" >&4
+    if [ "$g_rc" -ne 0 ]; then
+        [ "$g_rc" -eq 77 ] || g_why_unread "$1"
+    elif g_pass "$1" g_hash; then
+        g_len_open
+        if [ -n "$g_digest" ] && [ "$g_digest" != "$g_h" ]; then
+            g_fail torn "$g_path" 'the file changed while it was read'
+        elif [ -n "$g_len" ]; then
+            g_add "$g_h"
+            g_add "$g_len"
+            g_send digest
+            return
+        else
+            g_fail unavailable "$g_path" "stat says: $g_out"
+        fi
+    else
+        g_why_unread "$1"
+    fi
+    g_send_error
+}
+
+# The first N bytes of standard input.
+g_copy_first() {
+    if [ -n "$g_head_works" ]; then
+        "$g_head" -c "$1"
+    else
+        "$g_cat"
+    fi
+}
+
+# The window of standard input that starts at g_from.
+g_copy_window() {
+    if [ -z "$g_window_by" ]; then
+        g_window_by=tail
+        g_out=$(g_print abcdef | "$g_dd" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip=2 count=3)
+        [ "$g_out" = cde ] && g_window_by=dd
+    fi
+    if [ "$g_window_by" = dd ]; then
+        "$g_dd" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$g_from" count="$1"
+        return
+    fi
+    # mksh counts with 32 bits.
+    if [ -z "$g_head_works" ] || [ -z "$g_tail" ] || [ "$((g_from + 1))" -le 0 ]; then
+        g_fail unsupported "$g_path" 'the target has no tool that reads a part of a file'
+        return 77
+    fi
+    "$g_tail" -c "+$((g_from + 1))" | "$g_head" -c "$1"
+}
+g_window_by=
+
+# Runs a command with the file that is open on descriptor 5 as standard input, from its start: NAME COMMAND.
+g_pass() {
+    g_name_again=$1
+    shift
+    if [ -n "$g_fds" ]; then
+        "$@" < /proc/self/fd/5
+        return
+    fi
+    # A descriptor of its own: it has to be the same inode.
+    g_was=$g_id g_rc=1
+    {
+        g_verify "$g_name_again" && [ "$g_id" = "$g_was" ] && "$@" <&5
+        g_rc=$?
+    } 5< "./$g_name_again"
+    return "$g_rc"
+}
+
+# The length of what is open on descriptor 5; empty where it is not told.
+g_len_open() {
+    g_len=
+    case $g_verify_by in
+    dash) g_out=$("$g_stat" "-$g_stat_kind" %s - <&5 2>&1) ;;
+    path) g_out=$("$g_stat" -L "-$g_stat_kind" %s /proc/self/fd/0 <&5 2>&1) ;;
+    *) g_out=$("$g_stat" "-$g_stat_kind" %z <&5 2>&1) ;;
+    esac
+    g_is_number "$g_out" && g_len=$g_out
+}
+
+# Tells whether one name comes after another by its bytes.
+case ${ZSH_VERSION-} in
+'') g_after() { [ "$1" \> "$2" ]; } ;;
+*) eval 'g_after() { [[ $1 > $2 ]]; }' ;;
+esac
+
+# ROOT PATH LAST AFTER LIMIT
+g_list() {
+    g_place "$1" "$2" "$3" || return
+    g_unesc "$4"
+    g_previous=./$g_u g_limit=$5
+    g_is_number "$g_limit" || g_broken
+    if [ -n "$g_missing" ]; then
+        g_fail not-found "$g_path" 'listing'
+    elif [ -n "$g_name" ]; then
+        g_enter_to_list
+    fi || {
+        g_send_error
+        return
+    }
+    if [ ! -r . ]; then
+        g_fail denied "$g_path" 'listing'
+        g_send_error
+        return
+    fi
+    g_type=directory
+    g_send_found
+    g_past= g_taken=0 g_held_back=0 g_more=
+    set +f
+    set -- ./*
+    set -f
+    g_unmatched "$1" './*' && shift
+    g_any=$#
+    g_list_until ./. "$@" && g_list_dots && g_list_from ./. "$@" && g_list_flush && g_list_nothing || {
+        g_send_error
+        return
+    }
+    [ -z "$g_more" ] || g_send more
+}
+
+g_enter_to_list() {
+    if [ ! -L "./$g_name" ] && [ -d "./$g_name" ]; then
+        g_go "./$g_name" "$g_path" && return 0
+        if [ -n "$g_cwd" ]; then
+            g_fail unstable "$g_path" 'the path kept leading elsewhere'
+            return
+        fi
+        g_why_not_entered "./$g_name" "$g_path"
+        return
+    fi
+    g_facts "$g_name"
+    case $? in
+    0) g_fail not-directory "$g_path" 'listing' ;;
+    1) g_fail not-found "$g_path" 'listing' ;;
+    *) return 1 ;;
+    esac
+}
+
+# Tells whether a pattern is itself for lack of names that match it.
+g_unmatched() {
+    [ "$1" = "$2" ] && [ ! -e "$1" ] && [ ! -L "$1" ]
+}
+
+g_list_dots() {
+    set +f
+    set -- ./.[!.]*
+    set -f
+    g_unmatched "$1" './.[!.]*' && shift
+    g_any=$((g_any + $#))
+    g_list_until ./.. "$@" && g_list_double_dots && g_list_from ./.. "$@"
+}
+
+g_list_double_dots() {
+    set +f
+    set -- ./..?*
+    set -f
+    g_unmatched "$1" './..?*' && shift
+    g_any=$((g_any + $#))
+    g_list_from ./.. "$@"
+}
+
+# Takes the names that come before a text, which begin a list that is sorted.
+g_list_until() {
+    g_text_before=$1
+    shift
+    for g_one do
+        g_after "$g_one" "$g_text_before" && return
+        g_list_name "$g_one" || return
+        [ -z "$g_more" ] || return 0
+    done
+}
+
+# Takes the names that come after a text.
+g_list_from() {
+    [ -z "$g_more" ] || return 0
+    g_text_before=$1 g_begun=
+    shift
+    for g_one do
+        if [ -z "$g_begun" ]; then
+            g_after "$g_one" "$g_text_before" || continue
+            g_begun=1
+        fi
+        g_list_name "$g_one" || return
+        [ -z "$g_more" ] || return 0
+    done
+}
+
+# Takes one name, in order.
+g_list_name() {
+    if ! g_after "$1" "$g_previous"; then
+        [ -z "$g_past" ] && return 0
+        g_fail unavailable "$g_path" 'the shell does not sort names by their bytes'
+        return
+    fi
+    g_past=1
+    if [ "$g_taken" -ge "$g_limit" ]; then
+        g_more=1
+        return 0
+    fi
+    g_previous=$1
+    g_taken=$((g_taken + 1))
+    g_held_back=$((g_held_back + 1))
+    eval "g_entry_$g_held_back=\$1"
+    [ "$g_held_back" -lt 100 ] || g_list_flush
+}
+
+# Sends the names that were taken.
+g_list_flush() {
+    [ "$g_held_back" -gt 0 ] || return 0
+    g_k=0 g_line=
+    while [ "$g_k" -lt "$g_held_back" ]; do
+        g_k=$((g_k + 1))
+        g_line="$g_line \"\$g_entry_$g_k\""
+    done
+    g_held_back=0
+    eval "g_list_states $g_line"
+}
+
+g_count_lines() {
+    IFS=$g_nl
+    set -- $g_out
+    IFS=$g_ifs
+    g_lines=$#
+}
+
+g_list_states() {
+    g_out=$("$g_stat" "-$g_stat_kind" "$g_stat_format" "$@" 2>&1)
+    g_rc=$?
+    g_count_lines
+    g_states=
+    # Names that are gone meanwhile make it less than it should be.
+    [ "$g_rc:$g_lines" = "0:$#" ] && g_states=$g_out$g_nl
+    for g_entry do
+        g_entry=${g_entry#./}
+        g_line=${g_states%%"$g_nl"*}
+        g_states=${g_states#*"$g_nl"}
+        g_digest= g_ltext=
+        if [ -z "$g_line" ] || ! g_parse "$g_line"; then
+            g_facts "$g_entry"
+            case $? in
+            1) continue ;;
+            2) return 1 ;;
+            esac
+        fi
+        if [ "$g_type" = link ]; then
+            g_text_of_link "$g_entry"
+            case $?:$g_code in
+            0:*) ;;
+            1:*) continue ;;
+            *:torn) ;;
+            *) return 1 ;;
+            esac
+        fi
+        g_record=
+        g_add "$g_entry"
+        g_add_state
+        g_send entry
+    done
+}
+
+# A directory that is empty and one that cannot be read look the same to a pattern.
+g_list_nothing() {
+    [ "$g_any" -eq 0 ] && [ -n "$g_ls" ] || return 0
+    g_out=$("$g_ls" -A . 2>&1)
+    g_rc=$?
+    if [ "$g_rc" -ne 0 ]; then
+        g_words_for "$g_path" "$g_out" "$g_rc"
+        return 1
+    fi
+    if [ -n "$g_out" ]; then
+        g_fail torn "$g_path" 'the directory changed while it was listed'
+    fi
+}
