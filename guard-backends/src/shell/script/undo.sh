@@ -1,1 +1,437 @@
-# to come
+# Taking back what was published, in reverse, by compare-and-swap on type, digest and inode.
+#
+# What another writer has touched since is left and named. An inode is unlinked only if it is what was staged or what
+# the precondition named, and has a temporary name.
+
+# Unlinks ./NAME, which was judged; what is no regular file and no link is not.
+g_drop() {
+    [ -L "./$1" ] || [ -f "./$1" ] || return 1
+    "$g_rm" -f "./$1" </dev/null
+    ! g_there "./$1"
+}
+
+# Says what became of the change; the worse of two counts.
+g_fate() {
+    eval "g_xe=\${g_xe_$g_xi-}"
+    case $g_xe:$1 in
+    unknown:*) ;;
+    *) eval "g_xe_$g_xi=\$1" ;;
+    esac
+}
+
+# Exchanges back what should not have been displaced, until the name has the newest content: OURS is at the name and
+# OUT, which came out of it, under STAGE.
+#
+# An exchange only permutes inodes over two names, so that nothing is lost by it; what it can get wrong is which of
+# them is at the name. If what comes out of the name is what was put there, nobody was at the name in between. If it
+# is anything else (another inode, or our own with another writer's bytes in it), it is newer than all that was seen
+# before and goes back.
+g_give_back() {
+    g_xput=$1 g_xout=$2 g_xturn=1 g_xmine=1
+    while [ "$g_xturn" -lt 8 ]; do
+        if ! g_exchange_names "./$g_xstage" "./$g_xname"; then
+            g_xcode=$g_code g_xtext=$g_text
+            g_thing "$g_xstage"
+            if [ "$g_xthing" = "$g_xout" ]; then
+                case $g_xcode in
+                not-found) g_kept_stage 'what was displaced; its name was removed meanwhile' ;;
+                *) g_kept_stage "what was displaced could not be put back: $g_xtext" ;;
+                esac
+                return
+            fi
+            # It was stopped after it was done.
+        else
+            g_thing "$g_xstage"
+        fi
+        if [ "$g_xthing" = "$g_xput" ]; then
+            if [ -n "$g_xmine" ] && g_drop "$g_xstage"; then
+                g_is_now ''
+                g_fate restored
+            else
+                g_kept_stage 'a content of another writer that a later one superseded'
+            fi
+            return
+        fi
+        if [ "$g_xthing" = unknown ]; then
+            # The name has what came out of it last; what this is cannot be told, so that nothing is decided by it.
+            g_kept_stage 'what came out of the name, which cannot be looked at'
+            return
+        fi
+        g_xput=$g_xout g_xout=$g_xthing g_xmine=
+        g_xturn=$((g_xturn + 1))
+    done
+    g_kept_stage 'a content of another writer; the name kept changing'
+}
+
+g_kept_stage() {
+    g_stays "$g_xd" "$g_xstage" "$1"
+    g_is_now kept
+    g_fate unknown
+}
+
+# Takes back everything, removes what was staged and the directories that were made.
+g_undo_all() {
+    g_xundone=
+    g_xu=$g_count
+    while [ "$g_xu" -gt 0 ]; do
+        g_xu=$((g_xu - 1))
+        eval "g_xs=\${g_xs_$g_xu-}"
+        case $g_xs in
+        '' | same | temp | kept | dir | later) continue ;;
+        esac
+        g_xundone=1
+        g_load "$g_xu"
+        g_load_old
+        if ! g_enter "$g_xd"; then
+            g_stays "$g_xd" "$g_xname" "it could not be taken back: $g_text"
+            g_fate unknown
+            continue
+        fi
+        case $g_xs in
+        new | excl) g_undo_new ;;
+        swap) g_undo_swap ;;
+        window) g_undo_window ;;
+        place) g_undo_place ;;
+        gone) g_undo_gone ;;
+        half | moved | copied) g_undo_move ;;
+        rmdir) g_undo_rmdir ;;
+        esac
+    done
+    g_drop_staged
+    g_undo_made
+    # The failure that is reported is the batch's; a crash now could at worst bring a name back.
+    [ -z "$g_xundone" ] || g_sync_dirs
+}
+
+# Removes staged files that nobody knows, many at a time. What is in them is ours.
+g_drop_staged() {
+    g_xsize=0 g_xu=0
+    set --
+    while [ "$g_xu" -lt "$g_count" ]; do
+        eval "g_xs=\${g_xs_$g_xu-}"
+        if [ "$g_xs" = temp ]; then
+            g_load "$g_xu"
+            g_xat=$g_xd
+            [ "$g_xkind" != move ] || g_xat=$g_xtd
+            g_path_of "$g_xat" "$g_xstage"
+            set -- "$@" "$g_xfile"
+            g_xsize=$((g_xsize + ${#g_xfile}))
+            if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
+                "$g_rm" -f "$@"
+                g_xsize=0
+                set --
+            fi
+        fi
+        g_xu=$((g_xu + 1))
+    done
+    [ $# -eq 0 ] || "$g_rm" -f "$@"
+    g_xu=0
+    while [ "$g_xu" -lt "$g_count" ]; do
+        eval "g_xs=\${g_xs_$g_xu-}"
+        if [ "$g_xs" = temp ]; then
+            g_load "$g_xu"
+            g_xat=$g_xd
+            [ "$g_xkind" != move ] || g_xat=$g_xtd
+            if g_there "${g_xat%/}/$g_xstage"; then
+                g_stays "$g_xat" "$g_xstage" 'a staged content could not be removed'
+            fi
+            g_is_now ''
+        fi
+        g_xu=$((g_xu + 1))
+    done
+}
+
+# Takes ./NAME away under UNDO, if it still is what this commit put there, as COMMAND tells of a name; says what
+# became of it.
+#
+# Looked at first where it is: what is another writer's is not even moved.
+g_take_back() {
+    if ! g_there "./$1"; then
+        # Another writer removed it already.
+        g_fate restored
+        return
+    fi
+    if ! "$2" "$1"; then
+        g_stays "$3" "$1" "another writer's content is there, and was left alone"
+        g_fate unknown
+        return
+    fi
+    if g_there "./$g_xundo" || ! { g_rename "./$1" "./$g_xundo" || g_there "./$g_xundo"; }; then
+        g_stays "$3" "$1" "it could not be taken back: $g_text"
+        g_fate unknown
+        return
+    fi
+    if "$2" "$g_xundo" && g_drop "$g_xundo"; then
+        g_fate restored
+        return
+    fi
+    if g_put_back "$g_xundo" "$1"; then
+        g_stays "$3" "$1" "another writer's content is there, and was left alone"
+    else
+        g_stays "$3" "$g_xundo" "another writer's content, whose name was taken again"
+    fi
+    g_fate unknown
+}
+
+# Gives what is under the temporary name A its name B again, if nothing has that.
+g_put_back() {
+    if [ -d "./$1" ] && [ ! -L "./$1" ]; then
+        # A directory's rename replaces nothing but an empty directory.
+        g_there "./$2" || g_rename "./$1" "./$2" || return 1
+        g_there "./$1" && return 1
+        return 0
+    fi
+    if ! g_link_to "./$1" "./$2"; then
+        [ ! -L "./$1" ] && [ "./$1" -ef "./$2" ] || return 1
+    fi
+    g_drop "$1"
+}
+
+# Tells whether ./NAME is what was staged: the inode of STAGE while that is there, and its content.
+g_is_staged() {
+    [ ! -L "./$1" ] && [ -f "./$1" ] || return 1
+    if [ "$g_xs" = new ] && [ -f "./$g_xstage" ] && [ ! "./$1" -ef "./$g_xstage" ]; then
+        return 1
+    fi
+    g_h=
+    { g_hash; } < "./$1"
+    [ "$g_h" = "$g_xnew" ]
+}
+
+g_undo_new() {
+    g_take_back "$g_xname" g_is_staged "$g_xd"
+    # STAGE goes with the others.
+    g_is_now temp
+}
+
+g_undo_swap() {
+    if ! g_there "./$g_xstage"; then
+        g_is_now ''
+        return
+    fi
+    g_ours_is
+    g_thing "$g_xstage"
+    if [ "$g_xthing" = "$g_xours" ]; then
+        # It was never exchanged.
+        g_is_now temp
+        return
+    fi
+    g_give_back "$g_xours" "$g_xthing"
+}
+
+# The old content is at ASIDE.
+g_undo_window() {
+    if g_there "./$g_xstage"; then
+        # It was never renamed.
+        g_is_now temp
+        g_same_file "./$g_xname" "./$g_xaside" && g_drop "$g_xaside" && return
+        ! g_there "./$g_xaside" || g_stays "$g_xd" "$g_xaside" 'a second name of the old content'
+        return
+    fi
+    g_ours_is
+    g_thing "$g_xname"
+    if [ "$g_xthing" = "$g_xours" ]; then
+        if g_rename "./$g_xaside" "./$g_xname" || ! g_there "./$g_xaside"; then
+            g_is_now ''
+            g_fate restored
+            return
+        fi
+        g_stays "$g_xd" "$g_xaside" "the old content could not be put back: $g_text"
+    elif [ "$g_xthing" = absent ]; then
+        g_stays "$g_xd" "$g_xaside" 'the old content; its name was removed meanwhile'
+    else
+        g_stays "$g_xd" "$g_xaside" 'the old content; another writer has its name now'
+    fi
+    g_is_now kept
+    g_fate unknown
+}
+
+# The old bytes are in a copy at ASIDE; STAGE goes with the others.
+g_undo_place() {
+    if ! g_there "./$g_xaside"; then
+        g_is_now temp
+        return
+    fi
+    g_judge "$g_xaside"
+    g_xbackup=$g_jdigest
+    g_judge "$g_xname"
+    case $g_jdigest in
+    "$g_xnew") g_write_back ;;
+    "$g_xbackup")
+        # Nothing was written yet.
+        g_drop "$g_xaside"
+        g_is_now temp
+        ;;
+    *)
+        g_stays "$g_xd" "$g_xaside" 'the old bytes; another writer wrote since'
+        g_fate unknown
+        g_is_now temp
+        ;;
+    esac
+}
+
+# Writes the old bytes back; they stay beside where that fails.
+g_write_back() {
+    g_is_now temp
+    g_judge "$g_xaside"
+    g_xbackup=$g_jdigest
+    if [ -n "$g_xbackup" ] && g_overwrite "$g_xaside"; then
+        g_judge "$g_xname"
+        if [ "$g_jdigest" = "$g_xbackup" ] && g_drop "$g_xaside"; then
+            g_fate restored
+            return
+        fi
+    fi
+    g_stays "$g_xd" "$g_xaside" 'the old bytes, which could not be written back'
+    g_fate unknown
+}
+
+# What was removed is at ASIDE.
+g_undo_gone() {
+    if ! g_there "./$g_xaside"; then
+        g_is_now ''
+        return
+    fi
+    if ! g_there "./$g_xname" && g_put_back "$g_xaside" "$g_xname" && ! g_there "./$g_xaside"; then
+        g_is_now ''
+        g_fate restored
+        return
+    fi
+    if g_same_file "./$g_xname" "./$g_xaside"; then
+        # It was stopped half-way.
+        g_drop "$g_xaside" && g_is_now '' && g_fate restored && return
+    fi
+    if g_there "./$g_xname"; then
+        g_stays "$g_xd" "$g_xaside" 'what was removed; its name was taken again'
+    else
+        g_stays "$g_xd" "$g_xaside" "what was removed could not be put back: $g_text"
+    fi
+    g_is_now kept
+    g_fate unknown
+}
+
+# Gives the source its name again, then takes the destination away: it is a second name of it, or a copy.
+g_undo_move() {
+    g_xmoved=$g_xs
+    if [ "$g_xs" != half ]; then
+        g_undo_gone
+        if [ "$g_xs" = kept ]; then
+            # The destination is all that others can find.
+            g_xstays=1
+        else
+            g_xstays=
+        fi
+    else
+        g_xstays=
+    fi
+    g_xsource=
+    if g_there "./$g_xname" && g_facts "$g_xname"; then
+        g_xsource=$g_id
+    fi
+    if ! g_enter "$g_xtd"; then
+        g_stays "$g_xtd" "$g_xtname" "it could not be taken back: $g_text"
+        g_fate unknown
+        return
+    fi
+    g_is_now ''
+    if [ -n "$g_xstays" ]; then
+        g_stays "$g_xtd" "$g_xtname" 'what was moved there'
+    else
+        g_take_back "$g_xtname" g_is_moved "$g_xtd"
+    fi
+    # A copy was staged.
+    [ -z "$g_xnew" ] || g_is_now temp
+}
+
+# Tells whether ./NAME at the destination is what the source is, or the copy of it.
+g_is_moved() {
+    if [ -L "./$1" ]; then
+        [ "$g_otype" = link ] || return 1
+        g_text_of_link "$1" || return 1
+        g_unesc "$g_xarg"
+        [ "$g_ltext" = "$g_u" ]
+        return
+    fi
+    [ -f "./$1" ] || return 1
+    if [ -n "$g_xnew" ]; then
+        g_h=
+        { g_hash; } < "./$1"
+        [ "$g_h" = "$g_xnew" ]
+        return
+    fi
+    # While the source has the same inode, nothing is lost with this name.
+    g_facts "$1" && [ -n "$g_xsource" ] && [ "$g_id" = "$g_xsource" ]
+}
+
+# Makes a removed directory again.
+g_undo_rmdir() {
+    g_is_now ''
+    if ! g_there "./$g_xname"; then
+        g_out=$("$g_mkdir" "./$g_xname" 2>&1)
+        g_rc=$?
+        if [ "$g_rc" -ne 0 ] && ! g_there "./$g_xname"; then
+            g_words "$g_out" "$g_rc"
+            g_stays "$g_xd" "$g_xname" "the directory could not be made again: $g_text"
+            g_fate unknown
+            return
+        fi
+        if [ -n "$g_omode" ]; then
+            [ -O "./$g_xname" ] && [ -G "./$g_xname" ] && [ "$g_ouid:$g_ogid" = "$g_euid:$g_egid" ] ||
+                "$g_chown" "$g_ouid:$g_ogid" "./$g_xname"
+            "$g_chmod" "$g_omode" "./$g_xname"
+        fi
+    elif [ -L "./$g_xname" ] || [ ! -d "./$g_xname" ]; then
+        g_stays "$g_xd" "$g_xname" "another writer's content is there; the directory could not be made again"
+        g_fate unknown
+        return
+    fi
+    # Another process made one there: it has the last word, and a directory is a directory.
+    g_fate restored
+}
+
+# Removes the directories that were made, if nothing came to be in them.
+g_undo_made() {
+    g_xm=$g_xmade
+    while [ "$g_xm" -gt 0 ]; do
+        g_xm=$((g_xm - 1))
+        eval "g_xwhere=\$g_xmp_$g_xm g_xby=\$g_xmb_$g_xm"
+        g_load "$g_xby"
+        g_xat=${g_xwhere%/*} g_xone=${g_xwhere##*/}
+        if g_enter "${g_xat:-/}"; then
+            g_out=$("$g_rmdir" "./$g_xone" 2>&1)
+            g_rc=$?
+            g_words "$g_out" "$g_rc"
+            if ! g_there "./$g_xone"; then
+                [ "$g_xs" != dir ] || [ "$g_xwhere" != "$g_xp" ] || g_fate restored
+                continue
+            fi
+        fi
+        case $g_code in
+        not-empty | exists) g_text='because something came to be in it' ;;
+        esac
+        g_stays "$g_xat" "$g_xone" "a directory that was made stays: $g_text"
+    done
+}
+
+# Syncs the directories of the changes.
+g_sync_dirs() {
+    g_xdirs=/ g_xu=0
+    set --
+    while [ "$g_xu" -lt "$g_count" ]; do
+        g_load "$g_xu"
+        for g_xone in "$g_xd" "$g_xtd"; do
+            case $g_xdirs in
+            *"/$g_xone//"*) continue ;;
+            esac
+            [ -d "$g_xone" ] || continue
+            g_xdirs=$g_xdirs/$g_xone//
+            set -- "$@" "$g_xone"
+            if [ $# -ge 200 ]; then
+                g_sync_files "$@"
+                set --
+            fi
+        done
+        g_xu=$((g_xu + 1))
+    done
+    [ $# -eq 0 ] || g_sync_files "$@"
+}
