@@ -50,7 +50,7 @@ g_parse() {
 
 # Says what is at ./NAME itself. 0: the facts; 1: it is proven that nothing is there; 2: an error.
 g_facts() {
-    g_out=$("$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
+    g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
     g_facts_of "$1" $?
 }
 
@@ -81,20 +81,20 @@ g_facts_of() {
 g_verify() {
     case $g_verify_by in
     dash)
-        g_out=$("$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" - <&5 2>&1)
+        g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" - <&5 2>&1)
         g_rc=$?
         g_first=${g_out%%"$g_nl"*} g_out=${g_out#*"$g_nl"}
         ;;
     path)
         g_first=$("$g_readlink" /proc/self/fd/0 <&5 && echo .)
         [ "$g_first" = "${g_cwd%/}/$1$g_nl." ] || return 1
-        g_out=$("$g_stat" -L "-$g_stat_kind" "$g_stat_format" /proc/self/fd/0 <&5 2>&1)
+        g_out=$(exec "$g_stat" -L "-$g_stat_kind" "$g_stat_format" /proc/self/fd/0 <&5 2>&1)
         g_rc=$?
         g_first=$g_out
         ;;
     *)
-        g_first=$("$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
-        g_out=$("$g_stat" "-$g_stat_kind" "$g_stat_format" <&5 2>&1)
+        g_first=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
+        g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" <&5 2>&1)
         g_rc=$?
         ;;
     esac
@@ -151,7 +151,7 @@ g_opened() {
         esac
     done
     if [ -z "$g_rc" ]; then
-        g_out=$("$g_dd" if="./$1" count=0 2>&1)
+        g_out=$(exec "$g_dd" if="./$1" count=0 2>&1)
         g_rc=$?
         if [ "$g_rc" -ne 0 ]; then
             g_words_for "${g_cwd%/}/$1" "$g_out" "$g_rc"
@@ -165,12 +165,12 @@ g_opened() {
 # Takes the digest of standard input.
 g_hash() {
     case $g_sha_kind in
-    sha256sum) g_h=$("$g_sha") ;;
-    shasum) g_h=$("$g_sha" -a 256) ;;
-    openssl) g_h=$("$g_sha" dgst -sha256) ;;
-    sha256) g_h=$("$g_sha" -q) ;;
-    perl) g_h=$("$g_sha" -MDigest::SHA -e 'binmode(STDIN);print Digest::SHA->new(256)->addfile(*STDIN)->hexdigest') ;;
-    *) g_h=$("$g_sha" -I -S -c 'import hashlib,sys
+    sha256sum) g_h=$(exec "$g_sha") ;;
+    shasum) g_h=$(exec "$g_sha" -a 256) ;;
+    openssl) g_h=$(exec "$g_sha" dgst -sha256) ;;
+    sha256) g_h=$(exec "$g_sha" -q) ;;
+    perl) g_h=$(exec "$g_sha" -MDigest::SHA -e 'binmode(STDIN);print Digest::SHA->new(256)->addfile(*STDIN)->hexdigest') ;;
+    *) g_h=$(exec "$g_sha" -I -S -c 'import hashlib,sys
 h=hashlib.sha256()
 for b in iter(lambda:sys.stdin.buffer.read(65536),b""):h.update(b)
 print(h.hexdigest())') ;;
@@ -195,7 +195,7 @@ g_hash_open() {
 
 # Says why ./NAME, which is open on descriptor 5, could not be read.
 g_why_unread() {
-    g_out=$("$g_dd" bs=65536 <&5 2>&1 >/dev/null)
+    g_out=$(exec "$g_dd" bs=65536 $g_dd_quiet <&5 2>&1 >/dev/null)
     g_words_for "${g_cwd%/}/$1" "$g_out" $?
     # It worked this time.
     [ "$g_code" = unavailable ] && g_text='the digest could not be taken'

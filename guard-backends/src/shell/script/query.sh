@@ -255,9 +255,9 @@ g_pass() {
 g_len_open() {
     g_len=
     case $g_verify_by in
-    dash) g_out=$("$g_stat" "-$g_stat_kind" %s - <&5 2>&1) ;;
-    path) g_out=$("$g_stat" -L "-$g_stat_kind" %s /proc/self/fd/0 <&5 2>&1) ;;
-    *) g_out=$("$g_stat" "-$g_stat_kind" %z <&5 2>&1) ;;
+    dash) g_out=$(exec "$g_stat" "-$g_stat_kind" %s - <&5 2>&1) ;;
+    path) g_out=$(exec "$g_stat" -L "-$g_stat_kind" %s /proc/self/fd/0 <&5 2>&1) ;;
+    *) g_out=$(exec "$g_stat" "-$g_stat_kind" %z <&5 2>&1) ;;
     esac
     g_is_number "$g_out" && g_len=$g_out
 }
@@ -408,7 +408,7 @@ g_count_lines() {
 }
 
 g_list_states() {
-    g_out=$("$g_stat" "-$g_stat_kind" "$g_stat_format" "$@" 2>&1)
+    g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "$@" 2>&1)
     g_rc=$?
     g_count_lines
     g_states=
@@ -445,7 +445,7 @@ g_list_states() {
 # A directory that is empty and one that cannot be read look the same to a pattern.
 g_list_nothing() {
     [ "$g_any" -eq 0 ] && [ -n "$g_ls" ] || return 0
-    g_out=$("$g_ls" -A . 2>&1)
+    g_out=$(exec "$g_ls" -A . 2>&1)
     g_rc=$?
     if [ "$g_rc" -ne 0 ]; then
         g_words_for "$g_path" "$g_out" "$g_rc"

@@ -37,7 +37,7 @@ g_go() {
 
 # Says why the directory at a path could not be entered: DIR PATH.
 g_why_not_entered() {
-    g_out=$("$g_stat" "-$g_stat_kind" "$g_stat_format" "$1/." 2>&1)
+    g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "$1/." 2>&1)
     g_rc=$?
     if [ "$g_rc" -ne 0 ]; then
         g_words_for "$2" "$g_out" "$g_rc"
@@ -73,7 +73,7 @@ g_at_root() {
         return
     fi
     g_cwd=
-    g_out=$("$g_stat" "-$g_stat_kind" '%d:%i' "$g_root" 2>&1)
+    g_out=$(exec "$g_stat" "-$g_stat_kind" '%d:%i' "$g_root" 2>&1)
     g_rc=$?
     if [ "$g_rc" -eq 0 ]; then
         if [ "$g_out" = "$g_rid" ] && [ ! -x "$g_root" ]; then
@@ -98,7 +98,7 @@ g_hold() {
         exec 9< .
         [ . -ef "$g_fds/9" ] && g_held=yes
     fi
-    g_is=$("$g_stat" "-$g_stat_kind" '%d:%i' . 2>&1)
+    g_is=$(exec "$g_stat" "-$g_stat_kind" '%d:%i' . 2>&1)
     g_rc=$?
     if [ "$g_rc" -ne 0 ]; then
         g_held=
@@ -124,35 +124,54 @@ g_resolve() {
         g_fail name-too-long "$2" 'resolving'
         return
     fi
-    g_at_root "$1" || return
     g_missing=
+    if [ "${#2}" -le 255 ] && g_resolve_at_once "$1" "$2" "$3"; then
+        g_joined
+        return
+    fi
+    g_at_root "$1" || return
     case $2 in
     '')
         g_dir=$g_root g_name= g_path=$g_root
         return
         ;;
     esac
-    if [ "${#2}" -gt 255 ] && ! g_names_fit "$2"; then
-        g_fail name-too-long "${g_root%/}/$2" 'resolving'
-        return
-    fi
-    case /$2/ in
-    *//* | */./* | */../*) ;;
-    *)
-        g_name=${2##*/}
-        g_dir=$g_root
-        if [ "$g_name" != "$2" ]; then
-            g_dir=${g_root%/}/${2%/*}
-            g_go "./${2%/*}" "$g_dir" || g_dir=
+    if [ "${#2}" -gt 255 ]; then
+        if ! g_names_fit "$2"; then
+            g_fail name-too-long "${g_root%/}/$2" 'resolving'
+            return
         fi
-        if [ -n "$g_dir" ] && { [ "$3" != follow ] || [ ! -L "./$g_name" ]; }; then
+        if g_resolve_at_once "$1" "$2" "$3"; then
             g_joined
             return
         fi
         g_at_root "$1" || return
-        ;;
-    esac
+    fi
     g_walk "$2" "$3"
+}
+
+# The fast path: one step into the parents, and one comparison, which holds for the root's own path too.
+g_resolve_at_once() {
+    case /$2/ in
+    *//* | */./* | */../*) return 1 ;;
+    esac
+    eval "g_root=\${g_root_$1-} g_rid=\${g_rid_$1-}"
+    g_name=${2##*/}
+    if [ "$g_name" = "$2" ]; then
+        g_dir=$g_root
+        g_at_root "$1" || return
+    else
+        g_dir=${g_root%/}/${2%/*}
+        g_at_held || g_at_root "$1" || return
+        g_go "./${2%/*}" "$g_dir" || return
+    fi
+    [ "$3" != follow ] || [ ! -L "./$g_name" ]
+}
+
+# Goes to the directory that descriptor 9 holds by the root's path. What the root's path really is is not looked at.
+g_at_held() {
+    g_cwd=
+    [ "$g_held" = "$g_rid $g_root" ] && cd -P "$g_root" && [ . -ef "$g_fds/9" ]
 }
 
 # Makes g_path of g_dir, g_missing and g_name.
