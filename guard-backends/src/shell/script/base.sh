@@ -4,9 +4,9 @@ g_nl='
 '
 
 # mksh has no printf of its own: a process for every record would be dear.
-case $(command -v printf) in
-printf) g_print() { printf %s "$1"; } ;;
-*) g_print() { print -rn -- "$1"; } ;;
+case $g_shell in
+mksh) g_print() { print -rn -- "$1"; } ;;
+*) g_print() { printf %s "$1"; } ;;
 esac
 
 # Appends a field to the record.

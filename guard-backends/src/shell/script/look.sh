@@ -225,22 +225,26 @@ g_state() {
 
 # Reads the text of the link ./NAME; returns as g_facts.
 g_text_of_link() {
-    # Texts may end in newlines, which a command substitution takes away.
-    g_ltext=$("$g_readlink" "./$1" && echo .)
-    g_rc=$?
-    case $g_ltext in
-    ?*"$g_nl.")
-        g_ltext=${g_ltext%"$g_nl."}
-        return 0
-        ;;
-    esac
-    g_ltext=
-    g_facts "$1" || return
-    if [ "$g_type" = link ]; then
-        g_fail unavailable "${g_cwd%/}/$1" "readlink failed with status $g_rc"
-    else
-        g_fail torn "${g_cwd%/}/$1" 'it was a link a moment ago'
-    fi
+    g_tries=0
+    while [ "$g_tries" -lt 8 ]; do
+        g_tries=$((g_tries + 1))
+        # Texts may end in newlines, which a command substitution takes away.
+        g_ltext=$("$g_readlink" "./$1" && echo .)
+        g_rc=$?
+        case $g_ltext in
+        ?*"$g_nl.")
+            g_ltext=${g_ltext%"$g_nl."}
+            return 0
+            ;;
+        esac
+        g_ltext=
+        g_facts "$1" || return
+        if [ "$g_type" != link ]; then
+            g_fail torn "${g_cwd%/}/$1" 'it was a link a moment ago'
+            return 2
+        fi
+    done
+    g_fail unavailable "${g_cwd%/}/$1" "readlink failed with status $g_rc"
     return 2
 }
 

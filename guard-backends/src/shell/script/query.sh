@@ -187,7 +187,12 @@ g_deliver_body() {
     g_print "$g_token" >&4
     if [ "$g_rc" -ne 0 ]; then
         [ "$g_rc" -eq 77 ] || g_why_unread "$1"
-    elif g_pass "$1" g_hash; then
+        g_send_error
+        return
+    fi
+    g_pass "$1" g_hash
+    g_rc=$?
+    if [ "$g_rc" -eq 0 ]; then
         g_len_open
         if [ -n "$g_digest" ] && [ "$g_digest" != "$g_h" ]; then
             g_fail torn "$g_path" 'the file changed while it was read'
@@ -199,7 +204,7 @@ g_deliver_body() {
         else
             g_fail unavailable "$g_path" "stat says: $g_out"
         fi
-    else
+    elif [ "$g_rc" -ne 77 ]; then
         g_why_unread "$1"
     fi
     g_send_error
@@ -234,7 +239,8 @@ g_copy_window() {
 }
 g_window_by=
 
-# Runs a command with the file that is open on descriptor 5 as standard input, from its start: NAME COMMAND.
+# Runs a command with the file that is open on descriptor 5 as standard input, from its start: NAME COMMAND. The
+# status 77 says that the error is told already.
 g_pass() {
     g_name_again=$1
     shift
@@ -243,11 +249,14 @@ g_pass() {
         return
     fi
     # A descriptor of its own: it has to be the same inode.
-    g_was=$g_id g_rc=1
+    g_was=$g_id g_rc=77
     {
-        g_verify "$g_name_again" && [ "$g_id" = "$g_was" ] && "$@" <&5
-        g_rc=$?
+        if g_verify "$g_name_again" && [ "$g_id" = "$g_was" ]; then
+            "$@" <&5
+            g_rc=$?
+        fi
     } 5< "./$g_name_again"
+    [ "$g_rc" -ne 77 ] || g_fail torn "$g_path" 'the name led to another file while it was read'
     return "$g_rc"
 }
 
@@ -263,9 +272,9 @@ g_len_open() {
 }
 
 # Tells whether one name comes after another by its bytes.
-case ${ZSH_VERSION-} in
-'') g_after() { [ "$1" \> "$2" ]; } ;;
-*) eval 'g_after() { [[ $1 > $2 ]]; }' ;;
+case $g_shell in
+zsh) eval 'g_after() { [[ $1 > $2 ]]; }' ;;
+*) g_after() { [ "$1" \> "$2" ]; } ;;
 esac
 
 # ROOT PATH LAST AFTER LIMIT

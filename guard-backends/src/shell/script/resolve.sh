@@ -1,24 +1,18 @@
 # Roots, and where a path leads: a directory that is held as the working directory, and a name in it.
 
-# Finds out what the working directory really is. bash and mksh make $PWD from texts, zsh changes directories by
-# texts; only the kernel tells where they got to.
+# Finds out what the working directory really is. dash and BusyBox ask the kernel, but bash and mksh make $PWD from
+# texts, which can be of another moment than the change of directory, and zsh changes directories by such texts.
 g_where() {
-    case $g_where_by in
-    self) g_cwd=$PWD ;;
-    proc)
-        # bash asks readlink of every part, and the kernel for this one.
-        cd -P /proc/self/cwd || return 1
+    # bash and zsh read every part of a path as a link, and of this one the kernel tells the directory they got to.
+    # zsh reads no more than 1023 bytes.
+    g_cwd=
+    if [ -n "$g_where_proc" ] && cd -P /proc/self/cwd; then
         g_cwd=$PWD
-        ;;
-    fork)
-        g_cwd=$(pwd -P && echo .)
-        g_cwd=${g_cwd%"$g_nl."}
-        ;;
-    *)
+    fi
+    if [ -z "$g_cwd" ] || { [ "$g_shell" = zsh ] && [ "${#g_cwd}" -gt 1000 ]; }; then
         g_cwd=$("$g_pwd" -P && echo .)
         g_cwd=${g_cwd%"$g_nl."}
-        ;;
-    esac
+    fi
     # Linux tells a directory that cannot be reached by a path as "(unreachable)...".
     case $g_cwd in
     /*) ;;

@@ -266,12 +266,10 @@ g_hello() {
         g_fds=/proc/self/fd
     fi
     exec 9<&-
-    case ${BASH_VERSION-}:${ZSH_VERSION-}${KSH_VERSION-} in
-    :) g_where_by=self ;;
-    ?*:) g_where_by=${g_fds:+proc} ;;
-    *) g_where_by=fork ;;
-    esac
-    [ -n "$g_where_by" ] || g_where_by=tool
+    g_where_proc=
+    if [ -n "$g_fds" ] && cd / && cd -P /proc/self/cwd && [ "$PWD" = / ]; then
+        g_where_proc=yes
+    fi
     g_try_self
     umask 077
     for g_one in stat readlink dd cat mkdir rmdir rm mv cp chmod pwd; do
@@ -334,15 +332,12 @@ g_line_of() {
 g_say_hello() {
     g_record=
     g_fact version 1
-    if [ -n "${BASH_VERSION-}" ]; then
-        g_one="bash $BASH_VERSION"
-    elif [ -n "${ZSH_VERSION-}" ]; then
-        g_one="zsh $ZSH_VERSION"
-    elif [ -n "${KSH_VERSION-}" ]; then
-        g_one=$KSH_VERSION
-    else
-        g_one=$("$g_readlink" "/proc/$$/exe" || g_print sh)
-    fi
+    case $g_shell in
+    bash) g_one="bash $BASH_VERSION" ;;
+    zsh) g_one="zsh $ZSH_VERSION" ;;
+    mksh) g_one=$KSH_VERSION ;;
+    *) g_one=$("$g_readlink" "/proc/$$/exe" || g_print sh) ;;
+    esac
     g_fact shell "$g_one"
     g_fact pid "$$"
     g_fact start "$g_start"
