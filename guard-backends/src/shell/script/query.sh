@@ -423,6 +423,7 @@ g_list_states() {
     g_states=
     # Names that are gone meanwhile make it less than it should be.
     [ "$g_rc:$g_lines" = "0:$#" ] && g_states=$g_out$g_nl
+    g_list_texts "$@"
     for g_entry do
         g_entry=${g_entry#./}
         g_line=${g_states%%"$g_nl"*}
@@ -435,7 +436,10 @@ g_list_states() {
             2) return 1 ;;
             esac
         fi
-        if [ "$g_type" = link ]; then
+        if [ "$g_type" = link ] && [ -n "$g_texts" ]; then
+            g_ltext=${g_texts%%"$g_nl"*}
+            g_texts=${g_texts#*"$g_nl"}
+        elif [ "$g_type" = link ]; then
             g_text_of_link "$g_entry"
             case $?:$g_code in
             0:*) ;;
@@ -449,6 +453,32 @@ g_list_states() {
         g_add_state
         g_send entry
     done
+}
+
+# Reads the texts of all links among the names at once: a line each in g_texts, which stays empty where it cannot be
+# told which text is whose.
+g_list_texts() {
+    g_texts= g_line=$g_states g_list= g_k=0 g_many=0
+    while [ -n "$g_line" ]; do
+        g_k=$((g_k + 1))
+        case $g_stat_kind$g_line in
+        ca* | f12????' '*)
+            g_many=$((g_many + 1))
+            g_list="$g_list \"\${$g_k}\""
+            ;;
+        esac
+        g_line=${g_line#*"$g_nl"}
+    done
+    [ "$g_many" -gt 1 ] || return 0
+    g_out=$(eval '"$g_readlink"' "$g_list" && echo .)
+    case $g_nl$g_out in
+    *"$g_nl$g_nl"*) return 0 ;;
+    *"$g_nl.") ;;
+    *) return 0 ;;
+    esac
+    # A text of two lines makes it more.
+    g_count_lines
+    [ "$g_lines" -ne "$((g_many + 1))" ] || g_texts=${g_out%.}
 }
 
 # A directory that is empty and one that cannot be read look the same to a pattern.
