@@ -50,8 +50,16 @@ g_parse() {
 
 # Says what is at ./NAME itself. 0: the facts; 1: it is proven that nothing is there; 2: an error.
 g_facts() {
-    g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
-    g_facts_of "$1" $?
+    for g_try in 1 2 3; do
+        g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
+        g_facts_of "$1" $?
+        g_seen=$?
+        [ "$g_seen" -eq 1 ] || return "$g_seen"
+        # What the shell can see is there, or it has come since.
+        [ -L "./$1" ] || [ -e "./$1" ] || return 1
+    done
+    g_fail unavailable "${g_cwd%/}/$1" 'stat says that nothing is there, and the shell that something is'
+    return 2
 }
 
 # The facts in $g_out, by the status of stat.
@@ -198,7 +206,7 @@ g_why_unread() {
     g_out=$(exec "$g_dd" bs=65536 $g_dd_quiet <&5 2>&1 >/dev/null)
     g_words_for "${g_cwd%/}/$1" "$g_out" $?
     # It worked this time.
-    [ "$g_code" = unavailable ] && g_text='the digest could not be taken'
+    [ "$g_code" = unavailable ] && g_text='it could not be read, and then it could'
     return 1
 }
 
