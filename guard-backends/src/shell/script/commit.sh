@@ -122,16 +122,28 @@ g_finish() {
             if [ -n "$g_xgo" ]; then
                 set -- "$@" "$g_xfile"
                 g_xlist="$g_xlist $g_xn:$g_xgo" g_xsize=$((g_xsize + ${#g_xfile}))
+                if [ -n "$g_xalone" ]; then
+                    g_let_all_go "$@"
+                    g_xlist= g_xsize=0
+                    set --
+                fi
             fi
-            # A copy that was moved has its STAGE besides.
-            if [ "$g_xs" = copied ] && [ -n "$g_xnew" ] && g_enter "$g_xtd" &&
-                g_same_file "./$g_xstage" "./$g_xtname"; then
-                g_drop "$g_xstage"
-            elif [ "$g_xs" = copied ] && [ -n "$g_xnew" ]; then
-                g_let_go "$g_xtd" "$g_xstage" "$g_xnew"
-            elif [ "$g_xs" = place ]; then
-                g_enter "$g_xd" && g_let_go "$g_xd" "$g_xstage" "$g_xnew"
-            fi
+            # What was moved has its STAGE besides.
+            case $g_xs in
+            moved | copied)
+                if g_enter "$g_xtd" && g_there "./$g_xstage"; then
+                    if g_same_thing "./$g_xstage" "./$g_xtname"; then
+                        g_path_of "$g_xtd" "$g_xstage"
+                        set -- "$@" "$g_xfile"
+                        g_xlist="$g_xlist $g_xn:twin" g_xsize=$((g_xsize + ${#g_xfile}))
+                    else
+                        g_xend=${g_xnew:-$g_xarg}
+                        g_let_go "$g_xtd" "$g_xstage" "${g_xend:-$g_odigest}"
+                    fi
+                fi
+                ;;
+            place) g_enter "$g_xd" && g_let_go "$g_xd" "$g_xstage" "$g_xnew" ;;
+            esac
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
                 [ $# -eq 0 ] || g_let_all_go "$@"
                 g_xlist= g_xsize=0
@@ -163,7 +175,7 @@ g_goes() {
     swap) g_path_of "$g_xd" "$g_xstage" ;;
     moved)
         g_path_of "$g_xd" "$g_xaside"
-        if [ "$g_otype" = regular ] && g_same_file "$g_xfile" "${g_xtd%/}/$g_xtname"; then
+        if g_same_thing "$g_xfile" "${g_xtd%/}/$g_xtname"; then
             g_xgo=twin
             return
         fi
@@ -249,12 +261,13 @@ g_sums_of() {
 g_left_over() {
     for g_xone in $g_xlist; do
         g_load "${g_xone%%:*}"
-        case ${1##*/} in
-        "$g_xstage" | "$g_xaside")
-            g_stays "$g_xd" "${1##*/}" "a temporary name of $g_xp, which could not be removed"
-            return
-            ;;
+        case ${1##*/}:$g_xkind in
+        "$g_xstage":move) g_xat=$g_xtd ;;
+        "$g_xstage":* | "$g_xaside":*) g_xat=$g_xd ;;
+        *) continue ;;
         esac
+        g_stays "$g_xat" "${1##*/}" "a temporary name of $g_xp, which could not be removed"
+        return
     done
 }
 

@@ -86,6 +86,16 @@ g_rename() {
 # Tells whether ./A and B are names of one regular file.
 g_same_file() { [ ! -L "$1" ] && [ ! -L "$2" ] && [ -f "$1" ] && [ "$1" -ef "$2" ]; }
 
+# The same of links.
+g_same_link() {
+    [ -L "$1" ] && [ -L "$2" ] || return 1
+    g_stats "$1" "$2"
+    g_next_stat
+    g_parse "$g_xstat" && g_xk="$g_type $g_id" || return 1
+    g_next_stat
+    g_parse "$g_xstat" && [ "$g_xk" = "$g_type $g_id" ]
+}
+
 # Judges what is under a temporary name, by type first, then by digest: g_jtype, g_jdigest, g_jtext.
 #
 # Nobody else renames to or from such a name, so that its type stays what it is.
@@ -201,6 +211,11 @@ g_publish_new() {
     fi
     g_same_file "./$g_xstage" "./$g_yname" && return 0
     g_is_now temp
+    if [ -L "./$g_xstage" ] || [ ! -f "./$g_xstage" ]; then
+        # Another session has settled this commit.
+        g_halt io "${g_yd%/}/$g_xstage" "$g_ydest" 'the staged file is gone'
+        return
+    fi
     case $g_code in
     exists) g_taken ;;
     not-permitted | no-support) g_exclusive ;;
@@ -239,13 +254,16 @@ g_fill_again() {
     esac
     eval "g_xt=\${g_xt_$g_xi-}"
     g_code=
-    g_out=$("$g_dd" if="./$g_xstage" bs=65536 conv=notrunc$g_xfsync 2>&1 >&6)
-    g_rc=$?
-    if [ "$g_rc" -ne 0 ]; then
-        g_dd_words
-        [ "$g_code" = no-support ] && g_code=
+    # Before there is anything in it: what is whole has its mode.
+    if g_change_mode "${g_xt%% *}" "$g_yname"; then
+        g_out=$("$g_dd" if="./$g_xstage" bs=65536 conv=notrunc$g_xfsync 2>&1 >&6)
+        g_rc=$?
+        if [ "$g_rc" -ne 0 ]; then
+            g_dd_words
+            [ "$g_code" != no-support ] || g_code=
+        fi
     fi
-    if [ -z "$g_code" ] && g_change_mode "${g_xt%% *}" "$g_yname"; then
+    if [ -z "$g_code" ]; then
         g_h=
         { g_hash; } < "./$g_yname"
         [ "$g_h" = "$g_xnew" ] && return 0
@@ -500,13 +518,18 @@ g_take_away() {
     return 1
 }
 
-# Moves: a second name at the destination, which replaces nothing, then the first is taken away.
+# Moves: a second name STAGE at the destination, which is judged there; the name itself, which replaces nothing; then
+# the first name is taken away. What is never under a name of its own can be let go by a settlement.
 g_publish_move() {
     if ! g_enter "$g_xtd"; then
         g_halt_error '' 1
         return
     fi
     g_load_old
+    if g_there "./$g_xstage" || g_there "./$g_xundo"; then
+        g_halt io "${g_xtd%/}/$g_xstage" 1 'File exists'
+        return
+    fi
     if [ "$g_xtd" = "$g_xd" ]; then
         g_xto=.
         g_move
@@ -520,20 +543,24 @@ g_publish_move() {
     fi
 }
 
+# Tells whether A and B are names of one file or link.
+g_same_thing() {
+    if [ -L "$1" ]; then
+        g_same_link "$1" "$2"
+    else
+        g_same_file "$1" "$2"
+    fi
+}
+
 g_move() {
-    g_xthere=$g_xto/$g_xtname
     if ! g_enter "$g_xd"; then
         g_halt_error
         return
     fi
     g_is_now half
-    if ! g_link_to "./$g_xname" "$g_xthere" && ! g_same_file "./$g_xname" "$g_xthere"; then
+    if ! g_link_to "./$g_xname" "$g_xto/$g_xstage" && ! g_same_thing "./$g_xname" "$g_xto/$g_xstage"; then
         g_is_now ''
         case $g_code in
-        exists)
-            g_enter "$g_xtd" && g_found "$g_xtname" || g_type=unknown
-            g_mismatch "$g_xtp" 1
-            ;;
         cross-device | no-support | not-permitted) g_copy ;;
         not-found)
             if g_there "./$g_xname"; then
@@ -553,41 +580,27 @@ g_move() {
     fi
     g_xmax=
     [ "$g_xpre" != content ] || g_xmax=any
-    g_state "$g_xtname" "$g_xmax"
-    case $? in
-    0) ;;
-    1)
-        g_is_now ''
-        g_mismatch "$g_xtp" 1
+    g_state "$g_xstage" "$g_xmax"
+    if [ $? -ne 0 ]; then
+        g_halt_error "$g_xp"
         return
-        ;;
-    *)
-        g_halt_error '' 1
-        return
-        ;;
-    esac
-    g_xsource=$g_id
-    if ! g_enter "$g_xd"; then
-        g_halt_error
-        return
-    fi
-    # Neither what was looked at, nor what has the source's name since and was linked for it.
-    if [ "$g_id" != "$g_oid" ]; then
-        g_xthing=$g_type
-        g_facts "$g_xname"
-        if [ $? -ne 0 ] || [ "$g_id" != "$g_xsource" ]; then
-            g_enter "$g_xtd" && g_found "$g_xtname" || g_type=unknown
-            g_mismatch "$g_xtp" 1
-            g_stays "$g_xtd" "$g_xtname" "another writer's content is there, and was left alone"
-            g_is_now ''
-            return 1
-        fi
-        g_type=$g_xthing g_id=$g_xsource
     fi
     g_jtype=$g_type g_jdigest=$g_digest g_jtext=$g_ltext
     if ! g_came_out || { [ "$g_xpre" = exists ] && [ "$g_id" != "$g_oid" ]; }; then
-        g_found "$g_xname"
         g_mismatch "$g_xp" 0
+        return
+    fi
+    if ! g_link_to "./$g_xstage" "./$g_xtname" && ! g_same_thing "./$g_xstage" "./$g_xtname"; then
+        if [ "$g_code" = exists ]; then
+            g_found "$g_xtname"
+            g_mismatch "$g_xtp" 1
+        else
+            g_halt_error "$g_xtp" 1
+        fi
+        return
+    fi
+    if ! g_enter "$g_xd"; then
+        g_halt_error
         return
     fi
     g_take_source moved
@@ -613,30 +626,28 @@ g_take_source() {
         fi
         return
     fi
-    if [ "$1" = moved ] && g_same_file "./$g_xaside" "$g_xthere"; then
-        return 0
-    fi
-    g_judge "$g_xaside"
-    if [ "$1" = moved ] && [ "$g_xpre" = exists ] || ! g_came_out; then
-        g_found "$g_xaside"
-        g_mismatch "$g_xp" 0
-        return
-    fi
-    # What came out is what has to be; the destination has to have it too.
-    g_enter "$g_xtd" || g_halt_error '' 1 || return
-    case $1 in
-    moved) g_facts "$g_xtname" && [ "$g_id" = "$g_xsource" ] && return 0 ;;
-    *)
-        if [ "$g_otype" = link ]; then
-            g_judge "$g_xtname"
-            g_came_out && return 0
-        else
-            g_same_file "./$g_xstage" "./$g_xtname" && return 0
-            g_judge "$g_xtname"
-            [ "$g_jdigest" = "$g_xnew" ] && return 0
+    if [ "$1" = copied ] || ! g_same_thing "./$g_xaside" "$g_xto/$g_xstage"; then
+        # Another inode is what was moved only if the precondition says what is in it.
+        g_judge "$g_xaside"
+        if [ "$g_xpre" = exists ] || ! g_came_out; then
+            g_found "$g_xaside"
+            g_mismatch "$g_xp" 0
+            return
         fi
-        ;;
-    esac
+    fi
+    # The destination has to have it still.
+    if [ "$1:$g_otype" = copied:link ]; then
+        g_enter "$g_xtd" || g_halt_error '' 1 || return
+        g_judge "$g_xtname"
+        g_came_out && return 0
+    elif g_same_thing "$g_xto/$g_xstage" "$g_xto/$g_xtname"; then
+        return 0
+    elif [ "$1" = copied ] && g_enter "$g_xtd"; then
+        # Where every name has an inode of its own.
+        g_judge "$g_xtname"
+        [ "$g_jdigest" = "$g_xnew" ] && return 0
+    fi
+    g_enter "$g_xtd" || g_halt_error '' 1 || return
     g_found "$g_xtname"
     g_mismatch "$g_xtp" 1
 }
@@ -713,7 +724,7 @@ g_copy_file() {
         return
     fi
     g_judge "$g_xstage"
-    g_facts "$g_xstage"
+    g_facts "$g_xstage" && g_late_mode
     if [ $? -ne 0 ] || [ -z "$g_jdigest" ] || [ "$g_jdigest" != "${g_odigest:-$g_jdigest}" ]; then
         g_halt torn "$g_xp" 0 'it was written to while it was copied'
         return
@@ -786,7 +797,6 @@ g_goes_empty() {
         g_xk=$((g_xk + 1))
     done
     g_load "$g_xme"
-    [ "$g_xgoing" != / ] || return 1
     g_go "./$g_xname" "$g_xp" || {
         g_cwd=
         g_enter "$g_xd"

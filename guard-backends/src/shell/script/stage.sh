@@ -3,8 +3,9 @@
 # Nothing here is seen by others, but for directories that are made. All names begin with g_x. Of a change N there
 # are: g_xc_N the record · g_xa_N what was there at the first look (type length mode links digest inode owner group)
 # · g_xs_N how far it is · g_xt_N mode and inode of the staged file · g_xm_N how many parents are missing · g_xv_N
-# what is told of its publication · g_xe_N its fate · g_xn_N its notes. A shell with few hash buckets looks through all
-# variables, so that those that most changes do not need are not made.
+# what is told of its publication · g_xe_N its fate · g_xn_N its notes · and for a while g_xb_N what a replacement has to
+# look like, g_xq_N a mode that is set last, g_xh_N the digest of a copy that is moved. A shell with few hash buckets
+# looks through all variables, so that those that most changes do not need are not made.
 #
 # g_xs_N: empty nothing was done · same nothing is to be done · temp STAGE is there and nobody knows it · new linked
 # to its name · excl written under its name · swap exchanged, STAGE has what was displaced · window ASIDE has it ·
@@ -18,7 +19,7 @@ g_xblock=1048576
 
 # Reads the records. 1: the stream ended, or is no record.
 g_records() {
-    g_xi=0 g_xnotes=0 g_xmade=0 g_xbody=0 g_xfailed= g_xdirs=
+    g_xi=0 g_xnotes=0 g_xmade=0 g_xbody=0 g_xfailed= g_xdirs= g_xsettling=
     while [ "$g_xi" -lt "$g_count" ]; do
         IFS= read -r g_xline <&3 || return 1
         case $g_xline in
@@ -35,7 +36,7 @@ g_forget() {
     g_xi=0
     while [ "$g_xi" -lt "$g_count" ]; do
         unset "g_xc_$g_xi" "g_xa_$g_xi" "g_xs_$g_xi" "g_xt_$g_xi" "g_xm_$g_xi" "g_xv_$g_xi" "g_xe_$g_xi" \
-            "g_xn_$g_xi" "g_xb_$g_xi" "g_xh_$g_xi"
+            "g_xn_$g_xi" "g_xb_$g_xi" "g_xh_$g_xi" "g_xq_$g_xi"
         g_xi=$((g_xi + 1))
     done
     while [ "$g_xnotes" -gt 0 ]; do
@@ -60,11 +61,13 @@ g_load() {
     g_xp=$g_u g_xd=${g_u%/*} g_xname=${g_u##*/}
     g_xd=${g_xd:-/}
     g_xtd=
-    [ "$g_xkind" = move ] || return 0
-    g_unesc "$g_xtoexpect"
-    g_xtp=$g_u g_xtd=${g_u%/*} g_xtname=${g_u##*/}
-    g_xtd=${g_xtd:-/}
-    eval "g_xnew=\${g_xh_$1-}"
+    if [ "$g_xkind" = move ]; then
+        g_unesc "$g_xtoexpect"
+        g_xtp=$g_u g_xtd=${g_u%/*} g_xtname=${g_u##*/}
+        g_xtd=${g_xtd:-/}
+        eval "g_xnew=\${g_xh_$1-}"
+    fi
+    [ -z "$g_xsettling" ] || g_settled_names
 }
 
 g_fields() {
@@ -315,8 +318,15 @@ g_look_put() {
         g_is_now same
         return
     fi
+    [ -w "./$g_name" ] && return 0
     # A rename could replace it all the same.
-    [ -w "./$g_name" ] || g_halt read-only-file "$g_xp" 0 ''
+    g_out=$("$g_dd" of="./$g_name" count=0 conv=notrunc </dev/null 2>&1)
+    g_rc=$?
+    g_dd_words
+    case $g_rc:$g_code in
+    0:* | *:denied | *:not-permitted) g_halt read-only-file "$g_xp" 0 '' ;;
+    *) g_halt_error "$g_xp" ;;
+    esac
 }
 
 # Tells whether the mode that is asked for is the one that is there.
@@ -572,7 +582,7 @@ g_fill_put() {
             g_change_mode +x "$g_xstage" || return 1
             umask 077
             ;;
-        *) g_change_mode "$g_xmode" "$g_xstage" || return 1 ;;
+        *) g_readable_mode "$g_xmode" || return 1 ;;
         esac
     fi
     g_xbody=$((g_xi + 1))
@@ -583,10 +593,30 @@ g_fill_put() {
     *)
         g_plain_mode "$g_xmode"
         case $g_xplain in
-        ????) g_change_mode "$g_xmode" "$g_xstage" || return 1 ;;
+        ????) g_readable_mode "$g_xmode" || return 1 ;;
         esac
         ;;
     esac
+}
+
+# Sets the mode of the staged file, or leaves that until its digest was taken, where we could not read it any more.
+g_readable_mode() {
+    g_plain_mode "$1"
+    case $g_xplain in
+    [4-7]?? | ?[4-7]??) g_change_mode "$1" "$g_xstage" ;;
+    *)
+        eval "g_xq_$g_xi=\$1"
+        g_change_mode 600 "$g_xstage"
+        ;;
+    esac
+}
+
+# Sets the mode that was left.
+g_late_mode() {
+    eval "g_xlate=\${g_xq_$g_xi-}"
+    [ -n "$g_xlate" ] || return 0
+    unset "g_xq_$g_xi"
+    g_change_mode "$g_xlate" "$g_xstage" && g_facts "$g_xstage"
 }
 
 g_change_mode() {
@@ -657,7 +687,12 @@ g_dress() {
         fi
         g_note lost "$g_xi" 'ACL and extended attributes, if there were any: no tool here keeps them'
     fi
-    [ "$g_xhas" = "$g_xwant" ] || g_change_mode "$g_xwant" "$g_xstage" || return 1
+    case $g_xwant in
+    [4-7]?? | ?[4-7]??)
+        [ "$g_xhas" = "$g_xwant" ] || g_change_mode "$g_xwant" "$g_xstage" || return 1
+        ;;
+    *) g_readable_mode "$g_xwant" || return 1 ;;
+    esac
     eval "g_xb_$g_xi=\"\$g_xwant:\$g_ouid:\$g_ogid:\$g_xlost\""
 }
 
@@ -851,6 +886,11 @@ g_check_staged() {
         g_load "$g_xk"
         if [ "$g_xsum" != "$g_xnew" ] || ! g_parse "$g_xstat" || [ "$g_type" != regular ]; then
             g_halt content-mismatch "$g_xp" 0 'the staged bytes are not those that were announced'
+            return
+        fi
+        eval "g_xlate=\${g_xq_$g_xi-}"
+        if [ -n "$g_xlate" ] && ! { g_enter "$g_xd" && g_late_mode; }; then
+            g_halt_error "$g_xp"
             return
         fi
         eval "g_xt_$g_xi=\"\$g_mode \$g_id\" g_xwas=\${g_xb_$g_xi-}"

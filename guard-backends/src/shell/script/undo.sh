@@ -176,15 +176,36 @@ g_take_back() {
 # Gives what is under the temporary name A its name B again, if nothing has that.
 g_put_back() {
     if [ -d "./$1" ] && [ ! -L "./$1" ]; then
+        # One that a settlement made in the place of a temporary file is no one's.
+        ! g_facts "$1" || [ "$g_mode" != 0 ] || return 1
         # A directory's rename replaces nothing but an empty directory.
         g_there "./$2" || g_rename "./$1" "./$2" || return 1
         g_there "./$1" && return 1
         return 0
     fi
     if ! g_link_to "./$1" "./$2"; then
+        if [ "$g_code" = no-support ] || [ "$g_code" = not-permitted ]; then
+            g_put_back_unlinked "$1" "$2"
+            return
+        fi
         [ ! -L "./$1" ] && [ "./$1" -ef "./$2" ] || return 1
     fi
     g_drop "$1"
+}
+
+# The same where there are no hard links: the name is taken by an empty file, which nobody else has, and that is
+# exchanged; without an exchange it is renamed over while it is empty, which narrows a race and does not close it.
+g_put_back_unlinked() {
+    if [ -L "./$1" ]; then
+        g_text_of_link "$1" && "$g_ln" -s -T -- "$g_ltext" "./$2" && g_drop "$1"
+        return
+    fi
+    [ -f "./$1" ] && g_new_file "$2" private : || return 1
+    if g_exchange_names "./$1" "./$2"; then
+        [ ! -s "./$1" ] && g_drop "$1"
+        return
+    fi
+    [ ! -L "./$2" ] && [ -f "./$2" ] && [ ! -s "./$2" ] && g_rename "./$1" "./$2"
 }
 
 # Tells whether ./NAME is what was staged: the inode of STAGE while that is there, and its content.
@@ -297,7 +318,7 @@ g_undo_gone() {
         g_fate restored
         return
     fi
-    if g_same_file "./$g_xname" "./$g_xaside"; then
+    if g_same_file "./$g_xname" "./$g_xaside" || g_same_link "./$g_xname" "./$g_xaside"; then
         # It was stopped half-way.
         g_drop "$g_xaside" && g_is_now '' && g_fate restored && return
     fi
@@ -312,63 +333,74 @@ g_undo_gone() {
 
 # Gives the source its name again, then takes the destination away: it is a second name of it, or a copy.
 g_undo_move() {
-    g_xmoved=$g_xs
+    g_xmoved=
     if [ "$g_xs" != half ]; then
+        g_xmoved=1
         g_undo_gone
-        if [ "$g_xs" = kept ]; then
-            # The destination is all that others can find.
-            g_xstays=1
-        else
-            g_xstays=
-        fi
-    else
-        g_xstays=
     fi
-    g_xsource=
-    if g_there "./$g_xname" && g_facts "$g_xname"; then
-        g_xsource=$g_id
-    fi
+    g_xfrom=${g_xd%/}
     if ! g_enter "$g_xtd"; then
         g_stays "$g_xtd" "$g_xtname" "it could not be taken back: $g_text"
         g_fate unknown
         return
     fi
-    g_is_now ''
-    if [ -n "$g_xstays" ]; then
-        g_stays "$g_xtd" "$g_xtname" 'what was moved there'
-    else
+    [ "$g_xs" = kept ] || g_is_now ''
+    if [ "$g_otype" = link ] && ! g_there "./$g_xstage"; then
+        # A link that was made anew, or it was not moved yet.
+        if g_is_moved "$g_xtname"; then
+            g_take_back "$g_xtname" g_is_moved "$g_xtd"
+        fi
+    elif g_there "./$g_xtname" && g_is_moved "$g_xtname"; then
         g_take_back "$g_xtname" g_is_moved "$g_xtd"
+    elif [ "$g_xmoved" = 1 ] && g_there "./$g_xtname"; then
+        g_stays "$g_xtd" "$g_xtname" "another writer's content is there, and was left alone"
     fi
-    # A copy was staged.
-    [ -z "$g_xnew" ] || g_is_now temp
+    g_there "./$g_xstage" || return 0
+    if [ -n "$g_xnew" ]; then
+        # A copy.
+        [ "$g_xs" = kept ] && g_drop "$g_xstage" || g_is_now temp
+        return
+    fi
+    # While another name has the same inode, nothing is lost with this one.
+    if g_same_thing "$g_xfrom/$g_xname" "./$g_xstage" || g_same_thing "$g_xfrom/$g_xaside" "./$g_xstage"; then
+        g_drop "$g_xstage" && return
+    fi
+    g_judge "$g_xstage"
+    case $g_xpre in
+    content | link) g_came_out && g_drop "$g_xstage" && return ;;
+    esac
+    g_stays "$g_xtd" "$g_xstage" "what was at $g_xp"
+    g_fate unknown
 }
 
 # Tells whether ./NAME at the destination is what the source is, or the copy of it.
 g_is_moved() {
-    if [ -L "./$1" ]; then
-        [ "$g_otype" = link ] || return 1
-        g_text_of_link "$1" || return 1
-        g_unesc "$g_xarg"
-        [ "$g_ltext" = "$g_u" ]
-        return
-    fi
-    [ -f "./$1" ] || return 1
-    if [ -n "$g_xnew" ]; then
+    if g_there "./$g_xstage"; then
+        g_same_thing "./$g_xstage" "./$1" && return 0
+        # Where every name has an inode of its own.
+        [ -n "$g_xnew" ] && [ ! -L "./$1" ] && [ -f "./$1" ] || return 1
         g_h=
         { g_hash; } < "./$1"
         [ "$g_h" = "$g_xnew" ]
         return
     fi
-    # While the source has the same inode, nothing is lost with this name.
-    g_facts "$1" && [ -n "$g_xsource" ] && [ "$g_id" = "$g_xsource" ]
+    [ "$g_otype" = link ] && [ -L "./$1" ] && g_text_of_link "$1" || return 1
+    g_unesc "$g_xarg"
+    [ "$g_ltext" = "$g_u" ]
 }
 
 # Makes a removed directory again.
 g_undo_rmdir() {
     g_is_now ''
     if ! g_there "./$g_xname"; then
-        g_out=$("$g_mkdir" "./$g_xname" 2>&1)
+        umask "$g_umask"
+        if [ -n "$g_omode" ]; then
+            g_out=$("$g_mkdir" -m "$g_omode" "./$g_xname" 2>&1)
+        else
+            g_out=$("$g_mkdir" "./$g_xname" 2>&1)
+        fi
         g_rc=$?
+        umask 077
         if [ "$g_rc" -ne 0 ] && ! g_there "./$g_xname"; then
             g_words "$g_out" "$g_rc"
             g_stays "$g_xd" "$g_xname" "the directory could not be made again: $g_text"
@@ -376,9 +408,13 @@ g_undo_rmdir() {
             return
         fi
         if [ -n "$g_omode" ]; then
-            [ -O "./$g_xname" ] && [ -G "./$g_xname" ] && [ "$g_ouid:$g_ogid" = "$g_euid:$g_egid" ] ||
+            if [ "$g_ouid:$g_ogid" != "$g_euid:$g_egid" ] || [ ! -O "./$g_xname" ] || [ ! -G "./$g_xname" ]; then
+                # A change of the owner can take setuid and setgid away.
                 "$g_chown" "$g_ouid:$g_ogid" "./$g_xname"
-            "$g_chmod" "$g_omode" "./$g_xname"
+                "$g_chmod" "$g_omode" "./$g_xname"
+            fi
+        else
+            g_stays "$g_xd" "$g_xname" 'the directory was made again, without its attributes'
         fi
     elif [ -L "./$g_xname" ] || [ ! -d "./$g_xname" ]; then
         g_stays "$g_xd" "$g_xname" "another writer's content is there; the directory could not be made again"
