@@ -1,9 +1,12 @@
 //! Targets: where files live, and how a guard reaches them.
 //!
-//! This crate holds all I/O of the guard's libraries. [`local`] is this machine's filesystem; [`audit`] keeps the
-//! record of calls in a file on the controller.
+//! This crate holds all I/O of the guard's libraries. [`local`] is this machine's filesystem; [`shell`] is whatever a
+//! byte stream to a shell leads to; `docker` (a feature) opens one into a container; [`audit`] keeps the record of
+//! calls in a file on the controller.
 
 pub mod audit;
+#[cfg(all(unix, feature = "docker"))]
+pub mod docker;
 #[cfg(unix)]
 pub mod local;
 mod names;

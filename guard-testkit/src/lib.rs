@@ -6,11 +6,15 @@
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
 //! - [`skip`] says which tests a machine cannot run; [`rerun`] runs one again as another user, or with mounts of its own.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
+//! - `docker` (a feature) makes containers from what this machine has installed.
 //! - [`rival`] is a competing writer in a process of its own, and [`race`] counts what is lost against it.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
 pub mod conformance;
+#[cfg(all(target_os = "linux", feature = "docker"))]
+pub mod docker;
+
 pub mod memory;
 pub mod race;
 pub mod rerun;
