@@ -214,7 +214,10 @@ fn what_cannot_be_found_is_told() {
             assert_unreachable(&Docker::container(endpoint(), name).open().await.err().unwrap(), words);
         }
         let nowhere = Docker::container(Endpoint::unix("/nowhere/docker.sock"), "web").open().await;
-        assert_unreachable(&nowhere.err().unwrap(), "there is no socket /nowhere/docker.sock");
+        assert_unreachable(
+            &nowhere.err().unwrap(),
+            "no socket of a Docker engine can be seen at /nowhere/docker.sock",
+        );
         let closed = Docker::container(Endpoint::tcp("127.0.0.1:1"), "web").open().await;
         assert_unreachable(&closed.err().unwrap(), "Connection refused");
     });

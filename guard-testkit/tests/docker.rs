@@ -41,10 +41,7 @@ fn images_have_the_programs_that_they_are_named_after_and_no_other() {
         }
         let busybox = DockerTarget::of(Image::BusyBox).user(1000).start().await.unwrap();
         for (command, expected) in [
-            (
-                "readlink -f /proc/$$/exe; readlink -f /bin/sha256sum",
-                "/bin/busybox\n/bin/busybox",
-            ),
+            ("readlink -f /proc/$$/exe; readlink -f /bin/sha256sum", "/bin/busybox\n/bin/busybox"),
             ("command -v perl bash dash || echo none", "none"),
             ("echo $HOME; id -un; stat -c %a /tmp", "/home/guard\nguard\n1777"),
         ] {

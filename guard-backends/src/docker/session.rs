@@ -210,7 +210,8 @@ impl End for Running {
 
     async fn status(&mut self) -> Option<String> {
         if let Some(pump) = &mut self.pump {
-            timeout(self.deadline, pump).await.ok()?.ok()?;
+            // An error is a task that was ended; either way it is over, and must not be asked again.
+            let _ = timeout(self.deadline, pump).await.ok()?;
             self.pump = None;
         }
         timeout(self.deadline, self.ended()).await.ok()?

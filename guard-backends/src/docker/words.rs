@@ -7,7 +7,7 @@ use bollard::models::{ContainerState, ContainerStateStatusEnum};
 pub(super) fn of(error: &Error) -> String {
     match error {
         Error::DockerResponseServerError { message, .. } => message.trim().to_owned(),
-        Error::SocketNotFoundError(path) => format!("there is no socket {path} of a Docker engine"),
+        Error::SocketNotFoundError(path) => format!("no socket of a Docker engine can be seen at {path}"),
         Error::RequestTimeoutError => "the Docker engine does not answer in time".to_owned(),
         other => {
             let mut cause: &dyn std::error::Error = other;

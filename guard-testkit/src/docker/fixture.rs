@@ -23,6 +23,9 @@ pub struct DockerFixture {
 impl DockerFixture {
     /// Makes the ground below `/tmp` of a container that runs.
     ///
+    /// An engine that stores with `fuse-overlayfs` refuses names over 251 bytes there, as it marks removals by names
+    /// of its own: the ground has to be on a volume or a tmpfs for `too_long_is_told` ([`Self::below`]).
+    ///
     /// # Errors
     ///
     /// Where the container's files cannot be reached by another route.
