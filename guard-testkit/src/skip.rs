@@ -48,6 +48,22 @@ pub enum Need {
     Sshd,
     /// A Docker daemon answers.
     Docker,
+    /// There is the shell dash.
+    Dash,
+    /// There is the shell bash.
+    Bash,
+    /// There is BusyBox, with its shell.
+    BusyBox,
+    /// There is the shell mksh.
+    Mksh,
+    /// There is the shell zsh.
+    Zsh,
+    /// There is the login shell fish.
+    Fish,
+    /// There is the login shell tcsh.
+    Tcsh,
+    /// There is the login shell rbash.
+    Rbash,
 }
 
 impl Need {
@@ -62,6 +78,14 @@ impl Need {
         Self::SecondFilesystem,
         Self::Sshd,
         Self::Docker,
+        Self::Dash,
+        Self::Bash,
+        Self::BusyBox,
+        Self::Mksh,
+        Self::Zsh,
+        Self::Fish,
+        Self::Tcsh,
+        Self::Rbash,
     ];
 
     /// Returns the name by which `GUARD_REQUIRE` knows it.
@@ -77,6 +101,14 @@ impl Need {
             Self::SecondFilesystem => "second-filesystem",
             Self::Sshd => "sshd",
             Self::Docker => "docker",
+            Self::Dash => "dash",
+            Self::Bash => "bash",
+            Self::BusyBox => "busybox",
+            Self::Mksh => "mksh",
+            Self::Zsh => "zsh",
+            Self::Fish => "fish",
+            Self::Tcsh => "tcsh",
+            Self::Rbash => "rbash",
         }
     }
 
@@ -93,6 +125,14 @@ impl Need {
             Self::SecondFilesystem => "needs /dev/shm to be a filesystem of its own",
             Self::Sshd => "needs an SSH server and client",
             Self::Docker => "needs a Docker daemon that answers",
+            Self::Dash => "needs the shell dash",
+            Self::Bash => "needs the shell bash",
+            Self::BusyBox => "needs BusyBox, with its shell",
+            Self::Mksh => "needs the shell mksh",
+            Self::Zsh => "needs the shell zsh",
+            Self::Fish => "needs the login shell fish",
+            Self::Tcsh => "needs the login shell tcsh",
+            Self::Rbash => "needs the login shell rbash",
         }
     }
 
@@ -110,6 +150,13 @@ impl Need {
             Self::SecondFilesystem => "mount a tmpfs there",
             Self::Sshd => "apt-get install openssh-server openssh-client",
             Self::Docker => "apt-get install docker.io, and start it",
+            Self::Dash => "apt-get install dash",
+            Self::BusyBox => "apt-get install busybox",
+            Self::Mksh => "apt-get install mksh",
+            Self::Zsh => "apt-get install zsh",
+            Self::Fish => "apt-get install fish",
+            Self::Tcsh => "apt-get install tcsh",
+            Self::Bash | Self::Rbash => "apt-get install bash",
         }
     }
 
@@ -144,6 +191,15 @@ impl Need {
                 &["-c", "command -v /usr/sbin/sshd && command -v ssh && command -v ssh-keygen"],
             ),
             Self::Docker => UnixStream::connect("/var/run/docker.sock").is_ok(),
+            // Each is known to the system by the name of the need.
+            Self::Dash
+            | Self::Bash
+            | Self::BusyBox
+            | Self::Mksh
+            | Self::Zsh
+            | Self::Fish
+            | Self::Tcsh
+            | Self::Rbash => succeeds("sh", &["-c", "command -v \"$0\"", self.name()]),
         }
     }
 }

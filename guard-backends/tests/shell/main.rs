@@ -9,6 +9,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod environment;
+mod killed;
+mod line;
 mod outcomes;
+mod rules;
 mod sizes;
 mod ws;

@@ -19,7 +19,7 @@ pub(super) const MAX: u64 = 16 << 20;
 
 /// Why a case stops.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// This fixture cannot make what the case needs.
     Skipped(String),
     /// The guarantee does not hold.
@@ -49,17 +49,17 @@ impl From<CommitError> for Broken {
 }
 
 /// Fails a case with a sentence.
-pub(super) fn broken<T>(what: impl Into<String>) -> Result<T, Broken> {
+pub(crate) fn broken<T>(what: impl Into<String>) -> Result<T, Broken> {
     Err(Broken::Failed(what.into()))
 }
 
 /// Claims that something holds.
-pub(super) fn ensure(holds: bool, claim: impl Into<String>) -> Result<(), Broken> {
+pub(crate) fn ensure(holds: bool, claim: impl Into<String>) -> Result<(), Broken> {
     if holds { Ok(()) } else { broken(claim) }
 }
 
 /// Claims that two things are equal.
-pub(super) fn same<A: Debug + PartialEq<B>, B: Debug>(
+pub(crate) fn same<A: Debug + PartialEq<B>, B: Debug>(
     claim: &str,
     got: &A,
     expected: &B,
@@ -68,7 +68,7 @@ pub(super) fn same<A: Debug + PartialEq<B>, B: Debug>(
 }
 
 /// Claims that two byte strings are equal, without printing them whole.
-pub(super) fn same_bytes(claim: &str, got: &[u8], expected: &[u8]) -> Result<(), Broken> {
+pub(crate) fn same_bytes(claim: &str, got: &[u8], expected: &[u8]) -> Result<(), Broken> {
     let at = got.iter().zip(expected).position(|(a, b)| a != b);
     let (lens, at) = ((got.len(), expected.len()), at.unwrap_or(got.len().min(expected.len())));
     let claim = || format!("{claim}: got {} bytes, expected {}; they differ at byte {at}", lens.0, lens.1);

@@ -84,21 +84,42 @@ impl<F: FileOps> Around<F, Hooks> {
     /// Holds the next request of `method` at a moment of it until the gate is opened.
     #[must_use]
     pub fn hold(&self, method: Method, when: When) -> Gate {
-        let (arrived, reached) = oneshot::channel();
-        let (open, opened) = oneshot::channel();
-        self.layer().push(method, when, || {
-            Box::pin(async {
-                // Whoever does not wait for the arrival has dropped nothing that matters.
-                let _ = arrived.send(());
-                // An error is a gate that was dropped, which lets the request go.
-                let _ = opened.await;
-            })
-        });
-        Gate { reached: Some(reached), open }
+        let (gate, latch) = Gate::pair();
+        self.layer().push(method, when, || Box::pin(latch.hold()));
+        gate
+    }
+}
+
+/// The held side of a gate.
+pub(crate) struct Latch {
+    arrived: oneshot::Sender<()>,
+    opened: oneshot::Receiver<()>,
+}
+
+impl Latch {
+    /// Tells the test of the arrival, and waits for the gate to be opened.
+    pub(crate) async fn hold(self) {
+        // Whoever does not wait for the arrival has dropped nothing that matters.
+        let _ = self.arrived.send(());
+        // An error is a gate that was dropped, which lets the request go.
+        let _ = self.opened.await;
+    }
+
+    /// As [`Self::hold`], on a thread that may wait.
+    pub(crate) fn hold_blocking(self) {
+        let _ = self.arrived.send(());
+        let _ = self.opened.blocking_recv();
     }
 }
 
 impl Gate {
+    /// Makes both sides of a gate.
+    pub(crate) fn pair() -> (Self, Latch) {
+        let (arrived, reached) = oneshot::channel();
+        let (open, opened) = oneshot::channel();
+        (Self { reached: Some(reached), open }, Latch { arrived, opened })
+    }
+
     /// Waits until the request is held here.
     pub async fn reached(&mut self) {
         if let Some(reached) = self.reached.take() {

@@ -39,6 +39,20 @@ impl Counts {
     pub const fn total(&self) -> u64 {
         self.open_root + self.stat + self.read + self.stream + self.list + self.commit + self.settle
     }
+
+    /// Counts one request.
+    pub(crate) const fn add(&mut self, method: Method) {
+        let count = match method {
+            Method::OpenRoot => &mut self.open_root,
+            Method::Stat => &mut self.stat,
+            Method::Read => &mut self.read,
+            Method::Stream => &mut self.stream,
+            Method::List => &mut self.list,
+            Method::Commit => &mut self.commit,
+            Method::Settle => &mut self.settle,
+        };
+        *count += 1;
+    }
 }
 
 impl<F: FileOps> Around<F, Counters> {
@@ -65,17 +79,7 @@ impl Layer for Counters {
         if moment.when == When::After {
             return Ok(());
         }
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = match moment.method {
-            Method::OpenRoot => &mut counts.open_root,
-            Method::Stat => &mut counts.stat,
-            Method::Read => &mut counts.read,
-            Method::Stream => &mut counts.stream,
-            Method::List => &mut counts.list,
-            Method::Commit => &mut counts.commit,
-            Method::Settle => &mut counts.settle,
-        };
-        *count += 1;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(moment.method);
         Ok(())
     }
 }

@@ -20,6 +20,7 @@ use guard_core::port::{
     OpError, Page, Root, RootSpec, Settled, Sink, TargetId, Task, Want,
 };
 
+pub(crate) use self::barrier::Latch;
 pub use self::barrier::{Barrier, Gate, Hooks};
 pub use self::counting::{Counters, Counting, Counts};
 pub use self::failing::{Failing, Fault, Faults};
