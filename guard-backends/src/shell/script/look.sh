@@ -177,7 +177,8 @@ g_hash() {
     shasum) g_h=$(exec "$g_sha" -a 256) ;;
     openssl) g_h=$(exec "$g_sha" dgst -sha256) ;;
     sha256) g_h=$(exec "$g_sha" -q) ;;
-    perl) g_h=$(exec "$g_sha" -MDigest::SHA -e 'binmode(STDIN);print Digest::SHA->new(256)->addfile(*STDIN)->hexdigest') ;;
+    perl) g_h=$(exec "$g_sha" -MDigest::SHA -e 'binmode(STDIN);
+print Digest::SHA->new(256)->addfile(*STDIN)->hexdigest') ;;
     *) g_h=$(exec "$g_sha" -I -S -c 'import hashlib,sys
 h=hashlib.sha256()
 for b in iter(lambda:sys.stdin.buffer.read(65536),b""):h.update(b)

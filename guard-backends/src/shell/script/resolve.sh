@@ -1,15 +1,13 @@
 # Roots, and where a path leads: a directory that is held as the working directory, and a name in it.
 
 # Finds out what the working directory really is. dash and BusyBox ask the kernel, but bash and mksh make $PWD from
-# texts, which can be of another moment than the change of directory, and zsh changes directories by such texts.
+# texts, which can be of another moment than the change of directory, and zsh even goes where such a text leads.
 g_where() {
-    # bash and zsh read every part of a path as a link, and of this one the kernel tells the directory they got to.
-    # zsh reads no more than 1023 bytes.
     g_cwd=
-    if [ -n "$g_where_proc" ] && cd -P /proc/self/cwd; then
-        g_cwd=$PWD
-    fi
-    if [ -z "$g_cwd" ] || { [ "$g_shell" = zsh ] && [ "${#g_cwd}" -gt 1000 ]; }; then
+    if [ -n "$g_where_proc" ]; then
+        # bash reads every part of a path as a link, and of this one the kernel tells where it got to.
+        cd -P /proc/self/cwd && g_cwd=$PWD
+    else
         g_cwd=$("$g_pwd" -P && echo .)
         g_cwd=${g_cwd%"$g_nl."}
     fi

@@ -267,7 +267,7 @@ g_hello() {
     fi
     exec 9<&-
     g_where_proc=
-    if [ -n "$g_fds" ] && cd / && cd -P /proc/self/cwd && [ "$PWD" = / ]; then
+    if [ -n "$g_fds" ] && [ "$g_shell" != zsh ] && cd / && cd -P /proc/self/cwd && [ "$PWD" = / ]; then
         g_where_proc=yes
     fi
     # Names are bytes, whatever they spell: yash takes them for characters.
@@ -291,7 +291,8 @@ g_hello() {
         return
     fi
     if ! g_try_digest; then
-        g_unsupported 'the target has no tool for SHA-256 that works: sha256sum, shasum, openssl, sha256, perl or python3'
+        g_unsupported \
+            'the target has no tool for SHA-256 that works: sha256sum, shasum, openssl, sha256, perl or python3'
         return
     fi
     g_try_reader
