@@ -100,6 +100,8 @@ pub(super) struct Connection {
     end: Box<dyn End>,
     progress: Duration,
     buffer: Vec<u8>,
+    /// Whether the line ended before a byte of the last reply had come.
+    had_ended: bool,
 }
 
 /// The last words of the target's standard error.
@@ -151,6 +153,7 @@ impl Connection {
             end,
             progress: settings.progress,
             buffer: vec![0; PIECE],
+            had_ended: false,
         };
         match tokio::time::timeout(settings.hello, connection.greet(&boot.input)).await {
             Ok(Ok(())) => Ok(connection),
@@ -227,6 +230,11 @@ impl Connection {
         }
     }
 
+    /// Tells whether the line, which had been idle, ended before a byte of the last reply had come.
+    pub(super) const fn had_ended(&self) -> bool {
+        self.seq > 1 && self.had_ended
+    }
+
     /// Returns the shell's process id and start time, if it told them.
     pub(super) fn shell(&self) -> Option<(u32, String)> {
         let pid = self.hello.get("pid")?.parse().ok()?;
@@ -276,12 +284,12 @@ impl Connection {
         bodies: Option<Bodies>,
         sink: Sink<'_>,
     ) -> Result<Vec<Item>, Lost> {
-        let Self { input, output, reader, buffer, nonce, progress, .. } = self;
+        let Self { input, output, reader, buffer, nonce, progress, had_ended, .. } = self;
         let line = Line::new(*progress);
         let mut collect = Collect { items: Vec::new(), body: None, taken: 0, sink };
         let write = send(input, request, nonce, bodies, &line);
         tokio::pin!(write);
-        let mut writing = true;
+        let (mut writing, mut replied) = (true, false);
         loop {
             while let Some(event) = reader.take().map_err(|noise| line.lost(noise.to_string()))? {
                 match collect.take(event, request.seq).await.map_err(|noise| line.lost(noise.what))? {
@@ -315,8 +323,12 @@ impl Connection {
                     }
                 }
                 read = output.read(buffer) => match read {
-                    Ok(0) => return Err(line.lost("the connection ended".to_owned())),
+                    Ok(0) => {
+                        *had_ended = !replied;
+                        return Err(line.lost("the connection ended".to_owned()));
+                    }
                     Ok(len) => {
+                        replied = true;
                         line.moved();
                         reader.push(&buffer[..len]);
                     }

@@ -200,7 +200,14 @@ impl Inner {
         read: impl FnOnce(Vec<Item>) -> Result<T, Noise>,
     ) -> Result<T, OpError> {
         let mut session = self.pool.take(&self.ledger).await?;
-        let reply = session.request(self.roots.refs(), verb, None, Sink::Items(max)).await;
+        let mut reply = session.request(self.roots.refs(), verb.clone(), None, Sink::Items(max)).await;
+        if reply.is_err() && session.had_ended() {
+            // A session that ended while nobody looked is noticed only by whoever uses it next, and asking twice
+            // changes nothing.
+            drop(session);
+            session = self.pool.take_anew(&self.ledger).await?;
+            reply = session.request(self.roots.refs(), verb, None, Sink::Items(max)).await;
+        }
         let items = reply.map_err(unavailable)?;
         let answer = read(items).map_err(|noise| unavailable(Lost::Sent(noise.to_string())))?;
         self.pool.give_back(session);

@@ -169,7 +169,8 @@ pub enum Effect {
 }
 
 impl Request {
-    /// Writes the head, the roots and the records; of a commit the bodies and [`Request::tail`] have to follow.
+    /// Writes the head, the roots and the records; of a commit the bodies have to follow, and then, as of a settlement,
+    /// [`Request::tail`].
     #[must_use]
     pub fn encode(&self, nonce: &str) -> Vec<u8> {
         let mut out = Vec::new();
@@ -186,7 +187,7 @@ impl Request {
         out
     }
 
-    /// Writes the tail that makes a commit complete.
+    /// Writes the tail that makes a request complete that changes something.
     #[must_use]
     pub fn tail(&self, nonce: &str) -> Vec<u8> {
         let mut out = Vec::new();
@@ -208,7 +209,7 @@ impl Request {
     /// Tells whether a tail belongs to it.
     #[must_use]
     pub const fn has_tail(&self) -> bool {
-        matches!(self.verb, Verb::Commit { .. })
+        matches!(self.verb, Verb::Commit { .. } | Verb::Settle { .. })
     }
 
     /// Returns every field that is an absolute path on the target, or the text of a link there.
