@@ -738,8 +738,8 @@ g_copy_file() {
 
 g_fill_copy() {
     g_xmode=keep
-    g_from=$g_xp
-    [ -z "$g_fds" ] || g_from=$g_fds/8
+    g_xmodel=$g_xp
+    [ -z "$g_fds" ] || g_xmodel=$g_fds/8
     g_dress || return 1
     g_out=$("$g_dd" bs=65536 conv=notrunc$g_xfsync <&8 2>&1 >&6)
     g_rc=$?
@@ -762,12 +762,12 @@ g_publish_rmdir() {
     g_out=$("$g_rmdir" "./$g_xname" 2>&1)
     g_rc=$?
     [ "$g_rc" -ne 0 ] || return 0
-    if ! g_there "./$g_xname"; then
-        # Stopped after it was done, or another process was faster: it is gone.
-        [ "$g_rc" -lt 126 ] || return 0
+    g_words "$g_out" "$g_rc"
+    if ! g_there "./$g_xname" && [ "$g_code" = unavailable ]; then
+        # Stopped after it was done.
+        return 0
     fi
     g_is_now ''
-    g_words "$g_out" "$g_rc"
     case $g_code in
     busy) g_halt busy-mount "$g_xp" 0 '' ;;
     not-empty | exists)

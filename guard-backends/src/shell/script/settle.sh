@@ -442,7 +442,7 @@ g_judge_put() {
                 g_is_now excl
                 return
             fi
-            g_take_part_back
+            g_take_part_back "$g_xname" "$g_xd"
         fi
         g_drop_part
         ;;
@@ -550,9 +550,9 @@ g_drop_part() {
 
 # Takes away what was being written under the name: it has the first bytes of what was staged, and no others.
 g_take_part_back() {
-    g_is_part "$g_xname" && ! g_there "./$g_xundo" && g_rename "./$g_xname" "./$g_xundo" || return 0
+    g_is_part "$1" && ! g_there "./$g_xundo" && g_rename "./$1" "./$g_xundo" || return 0
     g_is_part "$g_xundo" && g_drop "$g_xundo" && return
-    g_put_back "$g_xundo" "$g_xname" || g_stays "$g_xd" "$g_xundo" 'what another writer put there'
+    g_put_back "$g_xundo" "$1" || g_stays "$2" "$g_xundo" 'what another writer put there'
 }
 
 g_is_part() {
@@ -628,7 +628,9 @@ g_judge_move() {
             g_is_now moved
         elif [ "$g_xbytype:$g_jtype" = link:link ] && [ "$g_xbytext" = "$g_jtext" ]; then
             g_is_now copied
-        elif [ -n "$g_xcopy" ] && [ "$g_xcopy:$g_xcopy" = "$g_xbydigest:$g_jdigest" ]; then
+        elif [ -n "$g_xbydigest" ] && [ "$g_xbydigest" = "$g_jdigest" ] &&
+            { [ "$g_xlinked" = absent ] || [ "$g_xcopy" = "$g_jdigest" ]; }; then
+            g_xcopy=$g_jdigest
             g_is_copy copied
         else
             g_xj=half
@@ -655,6 +657,8 @@ g_judge_move() {
         fi
     elif [ -n "$g_xcopies" ] && [ -n "$g_xcopy" ] && [ "$g_xcopy" = "$g_xatdigest" ]; then
         g_xj=half
+        [ "$g_jtype:$g_jdigest" != "regular:$g_xcopy" ] || g_xcopies=
+        [ -z "$g_xcopies" ] || [ "$g_jtype" != regular ] || g_can_link || g_take_part_back "$g_xtname" "$g_xtd"
         g_is_copy half
     elif [ -n "$g_xcopies" ] && [ "$g_xlinked" = regular ] && [ -n "$g_xdead" ]; then
         # A copy is never what was displaced; one that is not whole has nothing that is missing elsewhere.

@@ -445,8 +445,8 @@ g_make() {
     umask 077
     if [ "$g_rc" -ne 0 ]; then
         g_words "$g_out" "$g_rc"
-        # BusyBox and GNU say it in the same words.
-        return 1
+        # Stopped after it was done.
+        [ "$g_code" = unavailable ] && [ -d "./$1" ] && [ ! -L "./$1" ] || return 1
     fi
     eval "g_xmp_$g_xmade=\${g_cwd%/}/\$1 g_xmb_$g_xmade=\$g_xi"
     g_xmade=$((g_xmade + 1))
@@ -572,7 +572,7 @@ g_halt_blocked() {
 # Gives the staged file its metadata and its content.
 g_fill_put() {
     if [ "$g_xstart" = private ]; then
-        g_from=./$g_xname
+        g_xmodel=./$g_xname
         g_dress || return 1
     else
         case $g_xmode in
@@ -662,7 +662,7 @@ g_dd_words() {
 # Gives a replacement, before it has any content, what the old file has: a write then takes away what new bytes must
 # not inherit (file capabilities).
 #
-# The old file is at g_from.
+# The old file is at g_xmodel.
 g_dress() {
     g_xlost=
     g_bits_of "$g_omode"
@@ -674,7 +674,7 @@ g_dress() {
     g_xhas=600
     if [ "$g_attributes" = cp ]; then
         g_xhas=$g_omode
-        g_out=$("$g_cp" --attributes-only --preserve=mode,ownership,xattr "$g_from" "./$g_xstage" 2>&1)
+        g_out=$("$g_cp" --attributes-only --preserve=mode,ownership,xattr "$g_xmodel" "./$g_xstage" 2>&1)
         if [ $? -ne 0 ]; then
             g_xhas=
             g_cp_lost "$g_out"
@@ -682,7 +682,7 @@ g_dress() {
         fi
     else
         # Where nothing differs there is nothing to change. A directory's setgid gives another group.
-        if [ ! -O "$g_from" ] || [ ! -G "$g_from" ] || [ -g . ]; then
+        if [ ! -O "$g_xmodel" ] || [ ! -G "$g_xmodel" ] || [ -g . ]; then
             g_own
         fi
         g_note lost "$g_xi" 'ACL and extended attributes, if there were any: no tool here keeps them'

@@ -71,6 +71,10 @@ g_kept_stage() {
 
 # Takes back everything, removes what was staged and the directories that were made.
 g_undo_all() {
+    if g_is_settled; then
+        g_leave_all
+        return
+    fi
     g_xundone=
     g_xu=$g_count
     while [ "$g_xu" -gt 0 ]; do
@@ -103,6 +107,49 @@ g_undo_all() {
     [ -z "$g_xundone" ] || g_sync_dirs
 }
 
+# Tells whether another session has settled this commit: the temporary files of what was done are not there.
+g_is_settled() {
+    [ -z "$g_xsettling" ] || return 1
+    g_xu=0
+    while [ "$g_xu" -lt "$g_count" ]; do
+        eval "g_xs=\${g_xs_$g_xu-}"
+        case $g_xs in
+        temp | new | excl | swap | window | place | gone | moved | copied)
+            g_load "$g_xu"
+            g_xat=$g_xd g_xfile=$g_xstage
+            case $g_xs:$g_xkind in
+            temp:move) g_xat=$g_xtd ;;
+            window:* | place:* | gone:* | moved:* | copied:*) g_xfile=$g_xaside ;;
+            esac
+            # A directory that was moved is no sign; the one that is held is not left.
+            if [ "$g_cwd" = "$g_xat" ]; then
+                g_there "./$g_xfile" || return 0
+            elif [ -d "$g_xat" ]; then
+                g_there "${g_xat%/}/$g_xfile" || return 0
+            fi
+            ;;
+        esac
+        g_xu=$((g_xu + 1))
+    done
+    return 1
+}
+
+# Leaves everything as it is: it is the other session's to tell what became of it.
+g_leave_all() {
+    g_xu=0
+    while [ "$g_xu" -lt "$g_count" ]; do
+        eval "g_xs=\${g_xs_$g_xu-}"
+        case $g_xs in
+        '' | same | later) ;;
+        *)
+            g_load "$g_xu"
+            g_fate unknown
+            ;;
+        esac
+        g_xu=$((g_xu + 1))
+    done
+}
+
 # Removes staged files that nobody knows, many at a time. What is in them is ours.
 g_drop_staged() {
     g_xsize=0 g_xu=0
@@ -132,6 +179,10 @@ g_drop_staged() {
             g_load "$g_xu"
             g_xat=$g_xd
             [ "$g_xkind" != move ] || g_xat=$g_xtd
+            # The one that is held may have been moved.
+            if [ "$g_cwd" = "$g_xat" ] && g_there "./$g_xstage"; then
+                g_drop "$g_xstage"
+            fi
             if g_there "${g_xat%/}/$g_xstage"; then
                 g_stays "$g_xat" "$g_xstage" 'a staged content could not be removed'
             fi
