@@ -61,6 +61,12 @@ pub enum TransportError {
         /// Why.
         why: String,
     },
+    /// The target's name leads nowhere: it could not be resolved.
+    #[error("the target's name cannot be resolved: {why}")]
+    Unresolved {
+        /// Why.
+        why: String,
+    },
     /// The host showed another key than the one that is known, or one that is not known.
     #[error("the host's key is not the known one: {why}")]
     HostKey {
@@ -70,6 +76,12 @@ pub enum TransportError {
     /// The target refused the user.
     #[error("the target refused to let the user in: {why}")]
     Refused {
+        /// Why.
+        why: String,
+    },
+    /// The target let the user in, and opens no session, or no further one: a limit is reached.
+    #[error("the target opens no further session: {why}")]
+    NoSession {
         /// Why.
         why: String,
     },
