@@ -11,6 +11,8 @@ pub mod docker;
 pub mod local;
 mod names;
 pub mod shell;
+#[cfg(feature = "ssh")]
+pub mod ssh;
 mod temp;
 
 /// The examples of the README are compiled and run.
