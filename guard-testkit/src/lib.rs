@@ -7,7 +7,8 @@
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
 //! - [`skip`] says which tests a machine cannot run; [`rerun`] runs one again as another user, or with mounts of its own.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
-//! - [`sshd::Sshd`] is an SSH server of a test's own, and [`delay::DelayProxy`] makes it far away.
+//! - [`transport`] does the same to the byte stream to a shell: paths of another namespace, faults at a chosen byte,
+//!   counts, delays; and it has the shells and the stoppable tools that a stream leads to.
 //! - [`rival`] is a competing writer in a process of its own, and [`race`] counts what is lost against it.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
@@ -21,6 +22,6 @@ pub mod rival;
 pub mod skip;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-pub mod sshd;
+pub mod transport;
 pub mod tree;
 pub mod wrap;

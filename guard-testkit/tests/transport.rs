@@ -42,7 +42,7 @@ fn only_request(fake: &Fake) -> Request {
 
 // Paths.
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn every_path_of_a_request_is_the_folders_and_nothing_else_is_changed() {
     let fake = Fake::silent();
     let mut controller = Controller::open(&PathSubstituting::new(fake.clone(), namespace())).await;
@@ -85,7 +85,7 @@ async fn every_path_of_a_request_is_the_folders_and_nothing_else_is_changed() {
     assert_eq!(fake.heard()[1], Heard::Go(b"/srv/app".to_vec()));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn requests_of_every_verb_go_through() {
     let fake = Fake::silent();
     let mut controller = Controller::open(&PathSubstituting::new(fake.clone(), namespace())).await;
@@ -107,7 +107,7 @@ async fn requests_of_every_verb_go_through() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn every_path_of_a_reply_is_the_targets_and_nothing_else_is_changed() {
     fn says(app: &str, home: &str, elsewhere: &str) -> Vec<Record> {
         let at = |path: &str| format!("{app}{path}").into_bytes();
@@ -176,7 +176,7 @@ async fn every_path_of_a_reply_is_the_targets_and_nothing_else_is_changed() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_path_that_no_folder_stands_for_is_answered_by_its_own_name() {
     let fake = Fake::new(|request| {
         let Verb::Open(paths) = &request.verb else { return Vec::new() };
@@ -191,7 +191,7 @@ async fn a_path_that_no_folder_stands_for_is_answered_by_its_own_name() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn only_a_session_is_substituted_and_a_cut_request_stays_cut() {
     let fake = Fake::silent();
     let substituting = PathSubstituting::new(fake.clone(), namespace());
@@ -227,7 +227,7 @@ fn echo() -> Fake {
     })
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_fault_everything_comes_through_and_is_counted() {
     let Broken { fake, faults, transport } = faulty(echo());
     let mut controller = Controller::open(&transport).await;
@@ -260,7 +260,7 @@ fn echo_says() -> Vec<Say> {
 }
 
 /// Wherever the line is lost, exactly the bytes before that arrive, and the shell reads an end of file.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_line_is_cut_behind_any_byte_of_a_request_and_the_shell_lives_on() {
     let verb = || commit(vec![put("/x", b"12345")]);
     let (_, whole) = Controller::open(&Fake::silent()).await.request(verb(), b"12345");
@@ -285,7 +285,7 @@ async fn a_line_is_cut_behind_any_byte_of_a_request_and_the_shell_lives_on() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_line_is_cut_behind_any_byte_of_a_reply_or_of_the_hello() {
     let len = {
         let (request, _) = Controller::open(&echo()).await.request(open("/x"), b"");
@@ -312,7 +312,7 @@ async fn a_line_is_cut_behind_any_byte_of_a_reply_or_of_the_hello() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn one_direction_ends_and_the_other_goes_on() {
     let Broken { fake, faults, transport } = faulty(echo());
     faults.plan(Way::ToShell, At::any(1).byte(10), Fault::End);
@@ -333,7 +333,7 @@ async fn one_direction_ends_and_the_other_goes_on() {
     assert!(matches!(fake.heard()[..], [Heard::Request(_), Heard::Request(_), Heard::End(_)]));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_shell_is_killed_where_that_is_planned() {
     for (way, at, told) in [
         (Way::ToShell, At::tail(1), 0),
@@ -371,7 +371,7 @@ async fn a_line_that_hangs_is_silent_and_carries_no_signal() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_commit_is_held_before_its_tail_until_the_gate_is_opened() {
     let Broken { fake, faults, transport } = faulty(echo());
     let mut gate = faults.hold_commit();
@@ -390,7 +390,7 @@ async fn a_commit_is_held_before_its_tail_until_the_gate_is_opened() {
 }
 
 /// As a request to a container that was paused.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_held_is_carried_out_though_the_controller_gave_up() {
     let Broken { fake, faults, transport } = faulty(echo());
     let mut gate = faults.hold_commit();
@@ -405,7 +405,7 @@ async fn what_was_held_is_carried_out_though_the_controller_gave_up() {
     assert!(fake.heard().contains(&Heard::Go(b"12345".to_vec())));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_test_acts_at_a_place_and_the_stream_waits() {
     let Broken { fake, faults, transport } = faulty(echo());
     let seen = fake.clone();
@@ -419,7 +419,7 @@ async fn a_test_acts_at_a_place_and_the_stream_waits() {
     assert_eq!(receive.recv().await, Some(2));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn bytes_are_lost_changed_doubled_and_added() {
     let whole = {
         let (request, _) = Controller::open(&echo()).await.request(open("/x"), b"");
@@ -445,7 +445,7 @@ async fn bytes_are_lost_changed_doubled_and_added() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_arrives_twice() {
     let Broken { fake, faults, transport } = faulty(echo());
     faults.plan(Way::ToShell, At::request(Method::Commit, 1), Fault::Repeat(u64::MAX));
@@ -457,7 +457,7 @@ async fn a_request_arrives_twice() {
     assert_eq!((&first, &second), (&Heard::Request(request.clone()), &Heard::Request(request)));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn faults_are_of_the_request_that_was_meant_in_whatever_session() {
     let Broken { fake, faults, transport } = faulty(echo());
     faults.plan(Way::ToShell, At::request(Method::Commit, 2), Fault::Cut);
@@ -476,7 +476,7 @@ async fn faults_are_of_the_request_that_was_meant_in_whatever_session() {
     assert_eq!((fake.kills(), faults.pending()), (1, 0));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn starts_are_refused_so_many_times_or_until_told_and_held() {
     let Broken { faults, transport, .. } = faulty(echo());
     let unreachable = || TransportError::Unreachable { why: "planned".into() };
@@ -500,7 +500,7 @@ async fn starts_are_refused_so_many_times_or_until_told_and_held() {
 }
 
 /// A fault that kills while the controller waits for the end.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_controller_that_waits_for_the_end_hears_of_it() {
     for (fault, expected) in [(Fault::Kill, Some("over".to_owned())), (Fault::Cut, None)] {
         let Broken { fake, faults, transport } = faulty(echo());
@@ -520,7 +520,7 @@ async fn a_controller_that_waits_for_the_end_hears_of_it() {
 
 // Counts and delays.
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn round_trips_requests_and_bytes_are_counted() {
     let traffic = Traffic::new();
     let fake = Fake { banner: "Welcome!\n", ..echo() };
@@ -583,7 +583,7 @@ async fn a_round_trip_takes_its_time_and_bandwidth_does_not() {
     exactly(started);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn they_nest() {
     let (traffic, faults, fake) = (Traffic::new(), Faults::new(), echo());
     let inner = Counting::new(Delay::new(fake.clone(), Duration::ZERO), &traffic);
