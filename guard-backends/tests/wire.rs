@@ -105,11 +105,12 @@ fn request() -> impl Strategy<Value = Request> {
             limit
         }),
         (options(), vec(change(), 0..4)).prop_map(|(options, changes)| Verb::Commit { options, changes }),
-        (any::<u32>(), 0..1_000_000_u64, options(), vec(change(), 0..4)).prop_map(
-            |(pid, start, options, changes)| Verb::Settle {
+        (any::<u32>(), 0..1_000_000_u64, options(), vec(change(), 0..4), vec((0..9_usize, name()), 0..3)).prop_map(
+            |(pid, start, options, changes, made)| Verb::Settle {
                 shell: (pid, start.to_string()),
                 options,
-                changes
+                changes,
+                made
             }
         )
     ];
@@ -170,6 +171,7 @@ fn record() -> impl Strategy<Value = Record> {
         Just(Record::Working),
         applied,
         (0..9_usize, name()).prop_map(|(change, path)| Record::Made { change, path }),
+        (0..9_usize, name()).prop_map(|(change, path)| Record::Making { change, path }),
         (0..9_usize, "[ -~]{0,20}").prop_map(|(change, what)| Record::Lost { change, what }),
         (0..9_usize, name(), "[ -~]{0,20}").prop_map(|(change, path, why)| Record::Left {
             change,

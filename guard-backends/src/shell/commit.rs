@@ -266,7 +266,9 @@ fn slot(fates: &mut [Fate], change: usize) -> Result<&mut Fate, Noise> {
 }
 
 /// Reports a batch whose reply was lost and which was found in effect: what was named before, what is there now.
-pub(super) fn found_applied(batch: &Batch, inner: &Inner) -> Committed {
+///
+/// Names under which bytes stay are among the fates.
+pub(super) fn found_applied(batch: &Batch, inner: &Inner, fates: Vec<Fate>) -> Committed {
     let tier = inner.capabilities.tier;
     let change = |change: &guard_core::port::Change| {
         let before = match (&change.precondition, &change.effect) {
@@ -294,7 +296,13 @@ pub(super) fn found_applied(batch: &Batch, inner: &Inner) -> Committed {
             left: Vec::new(),
         }
     };
-    Committed { changes: batch.changes.iter().map(change).collect(), settled: true }
+    let mut changes: Vec<Applied> = batch.changes.iter().map(change).collect();
+    for (applied, fate) in changes.iter_mut().zip(fates) {
+        if let Fate::Left { what } = fate {
+            applied.left.push(what);
+        }
+    }
+    Committed { changes, settled: true }
 }
 
 /// Describes a file of which no more than the digest is known.

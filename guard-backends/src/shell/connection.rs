@@ -100,6 +100,8 @@ pub(super) struct Connection {
     end: Box<dyn End>,
     progress: Duration,
     buffer: Vec<u8>,
+    /// The directories that the last request said it was making, each with its change.
+    making: Vec<(usize, Vec<u8>)>,
     /// Whether the line ended before a byte of the last reply had come.
     had_ended: bool,
 }
@@ -153,6 +155,7 @@ impl Connection {
             end,
             progress: settings.progress,
             buffer: vec![0; PIECE],
+            making: Vec::new(),
             had_ended: false,
         };
         match tokio::time::timeout(settings.hello, connection.greet(&boot.input)).await {
@@ -230,6 +233,11 @@ impl Connection {
         }
     }
 
+    /// Returns the directories that the last request said it was making, each with its change.
+    pub(super) fn making(&mut self) -> Vec<(usize, Vec<u8>)> {
+        std::mem::take(&mut self.making)
+    }
+
     /// Tells whether the line, which had been idle, ended before a byte of the last reply had come.
     pub(super) const fn had_ended(&self) -> bool {
         self.seq > 1 && self.had_ended
@@ -284,9 +292,10 @@ impl Connection {
         bodies: Option<Bodies>,
         sink: Sink<'_>,
     ) -> Result<Vec<Item>, Lost> {
-        let Self { input, output, reader, buffer, nonce, progress, had_ended, .. } = self;
+        let Self { input, output, reader, buffer, nonce, progress, had_ended, making, .. } = self;
         let line = Line::new(*progress);
-        let mut collect = Collect { items: Vec::new(), body: None, taken: 0, sink };
+        making.clear();
+        let mut collect = Collect { items: Vec::new(), making, body: None, taken: 0, sink };
         let write = send(input, request, nonce, bodies, &line);
         tokio::pin!(write);
         let (mut writing, mut replied) = (true, false);
@@ -472,6 +481,7 @@ enum Going {
 
 struct Collect<'a> {
     items: Vec<Item>,
+    making: &'a mut Vec<(usize, Vec<u8>)>,
     body: Option<Vec<u8>>,
     taken: u64,
     sink: Sink<'a>,
@@ -486,6 +496,9 @@ impl Collect<'_> {
             }
             ReplyEvent::Record { record: Record::End, .. } => return Ok(Going::Over),
             ReplyEvent::Record { record: Record::Working, .. } => {}
+            ReplyEvent::Record { record: Record::Making { change, path }, .. } => {
+                self.making.push((change, path));
+            }
             ReplyEvent::Record { record: Record::Body, .. } => self.body = Some(Vec::new()),
             ReplyEvent::Record { record, .. } => self.items.push(Item::Record(record)),
             ReplyEvent::Bytes(bytes) => {

@@ -110,9 +110,9 @@ impl Pool {
         }
         for pending in ledger.open() {
             match settle::settle(&mut connection, &pending).await {
-                Ok(settled) => {
+                Ok((settled, fates)) => {
                     tracing::info!(commit = %pending.id, ?settled, "a commit was looked into");
-                    ledger.settled(&pending.id, settled);
+                    ledger.settled(&pending.id, settled, fates);
                 }
                 Err(Lost::Unsent(why) | Lost::Sent(why)) => return Err(OpError::Unavailable { why }),
                 Err(Lost::Source(error)) => return Err(OpError::Unavailable { why: format!("{error:?}") }),

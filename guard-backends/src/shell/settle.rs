@@ -25,7 +25,7 @@ struct Entries {
 
 #[derive(Debug, Clone)]
 enum Outcome {
-    Settled(Settled),
+    Settled(Settled, Vec<Fate>),
     Pending(Pending),
 }
 
@@ -38,6 +38,8 @@ pub(super) struct Pending {
     pub(super) roots: Vec<RootRef>,
     pub(super) options: Options,
     pub(super) changes: Vec<Change>,
+    /// The directories that it said it was making, each with its change.
+    pub(super) made: Vec<(usize, Vec<u8>)>,
 }
 
 impl Ledger {
@@ -45,9 +47,9 @@ impl Ledger {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Remembers an outcome.
-    pub(super) fn settled(&self, id: &CommitId, outcome: Settled) {
-        self.with(|entries| entries.put(id, Outcome::Settled(outcome)));
+    /// Remembers an outcome, and what became of each change.
+    pub(super) fn settled(&self, id: &CommitId, outcome: Settled, fates: Vec<Fate>) {
+        self.with(|entries| entries.put(id, Outcome::Settled(outcome, fates)));
     }
 
     /// Remembers that an outcome is not known.
@@ -61,10 +63,10 @@ impl Ledger {
         self.with(|entries| entries.known.contains_key(id))
     }
 
-    /// Returns an outcome that is known.
-    pub(super) fn get(&self, id: &CommitId) -> Option<Settled> {
+    /// Returns an outcome that is known, and what became of each change.
+    pub(super) fn get(&self, id: &CommitId) -> Option<(Settled, Vec<Fate>)> {
         self.with(|entries| match entries.known.get(id) {
-            Some(Outcome::Settled(settled)) => Some(settled.clone()),
+            Some(Outcome::Settled(settled, fates)) => Some((settled.clone(), fates.clone())),
             _ => None,
         })
     }
@@ -90,7 +92,7 @@ impl Entries {
         // What is not known yet is never forgotten.
         let known = &mut self.known;
         self.order.retain(|id| {
-            let forget = spare > 0 && matches!(known.get(id), Some(Outcome::Settled(_)));
+            let forget = spare > 0 && matches!(known.get(id), Some(Outcome::Settled(..)));
             if forget {
                 spare -= 1;
                 known.remove(id);
@@ -101,27 +103,31 @@ impl Entries {
 }
 
 /// Finds out on a new session what became of a commit, and brings what is half done to an end.
-pub(super) async fn settle(connection: &mut Connection, pending: &Pending) -> Result<Settled, Lost> {
+pub(super) async fn settle(
+    connection: &mut Connection,
+    pending: &Pending,
+) -> Result<(Settled, Vec<Fate>), Lost> {
     let verb = Verb::Settle {
         shell: pending.shell.clone(),
         options: pending.options.clone(),
         changes: pending.changes.clone(),
+        made: pending.made.clone(),
     };
     let items = connection.request(pending.roots.clone(), verb, None, Sink::Items(0)).await?;
     read(items, pending.changes.len()).map_err(|noise| Lost::Sent(noise.to_string()))
 }
 
-fn read(items: Vec<Item>, count: usize) -> Result<Settled, Noise> {
+fn read(items: Vec<Item>, count: usize) -> Result<(Settled, Vec<Fate>), Noise> {
     let mut items = Items::new(items);
     let verdict = match items.record()? {
         Record::Settled(verdict) => verdict,
         other => return Err(Noise::new(format!("{other:?} instead of a settlement"))),
     };
     let fates = commit::fates(&mut items, count)?;
-    let clean = |fate: &Fate| !matches!(fate, Fate::Left { .. });
-    Ok(match verdict {
-        Verdict::Applied if fates.iter().all(clean) => Settled::Applied,
-        Verdict::NotApplied if fates.iter().all(clean) => Settled::NotApplied,
-        _ => Settled::Conflict { fates },
-    })
+    let settled = match verdict {
+        Verdict::Applied => Settled::Applied,
+        Verdict::NotApplied => Settled::NotApplied,
+        Verdict::Conflict => Settled::Conflict { fates: fates.clone() },
+    };
+    Ok((settled, fates))
 }

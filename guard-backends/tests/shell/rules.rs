@@ -1,7 +1,7 @@
 //! The rules of a session over a byte stream to a shell, each with a test that fails when it is broken.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use guard_core::port::{Body, CommitFailure, Fate, FileOps as _, OpError, Part, R
 use guard_testkit::transport::{At, Call, Deed, Fault, Faults, Faulty, Way, Wrappers};
 use guard_testkit::wrap::Method;
 
-use crate::common::{self, mismatch};
+use crate::common::mismatch;
 use crate::ws::{Ws, is, sh};
 
 fn wrapped(wrappers: &Wrappers) -> Process {
@@ -44,7 +44,8 @@ async fn a_reply_that_is_not_whole_and_ours_is_no_answer() {
                 // A length or a digit that was changed can be a number still; what is there is there all the same.
                 Ok(found) => assert!(found.state.is_regular(), "{fault:?} at {byte}: {found:?}"),
                 Err(OpError::Unavailable { .. }) => {}
-                Err(other) => panic!("{fault:?} at {byte}: {other:?}"),
+                // A path that was changed on the way is no path, or another one; it is not there that it is absent.
+                Err(other) => assert!(!matches!(other, OpError::NotFound { .. }), "{fault:?} at {byte}: {other:?}"),
             }
             faults.kill_orphans().await;
         }
@@ -91,6 +92,8 @@ async fn a_body_is_never_a_command() {
     wrappers.wrap("dd").unwrap();
     let faults = Faults::new();
     let ws = Ws::over(Faulty::new(wrapped(&wrappers), &faults)).await;
+    // The first commit of a session tries its tools.
+    ws.commit(ws.put("first", Precondition::Absent, "x")).await.unwrap();
     let mark = ws.path("mark");
     let command = format!(": > {}\n", mark.display());
     let bodies: [Vec<u8>; 3] = [
@@ -119,7 +122,8 @@ async fn a_body_is_never_a_command() {
         }
         // A body that is longer or shorter on the line than it was announced.
         for fault in [Fault::Insert(command.clone().into_bytes()), Fault::Skip(30), Fault::Repeat(50)] {
-            let at = At::request(Method::Commit, 1).byte(900);
+            // In the body, or in the record of a short one.
+            let at = At::request(Method::Commit, 1).byte(if body.len() > 900 { 900 } else { 350 });
             faults.plan(Way::ToShell, at, fault);
             let outcome = ws.commit(ws.put("new", Precondition::Absent, body.clone())).await;
             assert!(outcome.is_err(), "{outcome:?}");
@@ -138,6 +142,8 @@ async fn staged_bytes_that_are_not_those_announced_are_never_published() {
     let wrappers = Wrappers::new().unwrap();
     wrappers.wrap("dd").unwrap();
     let ws = Ws::over(wrapped(&wrappers)).await;
+    // The first commit of a session tries its tools.
+    ws.commit(ws.put("first", Precondition::Absent, "x")).await.unwrap();
     ws.write("old", "old");
     for harm in ["for f in .guard-*; do printf x >> $f; done", "for f in .guard-*; do : > $f; done"] {
         for change in [ws.put("new", Precondition::Absent, "new"), ws.put("old", is("old"), "new")] {
@@ -176,10 +182,6 @@ async fn a_file_that_changes_while_it_is_read_is_read_again_or_torn() {
 /// Rule 5: absence is proven by ENOENT, and by nothing else.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_tool_says_in_words_that_nobody_knows_is_no_absence() {
-    let wrappers = Wrappers::new().unwrap();
-    for tool in ["stat", "ls"] {
-        wrappers.wrap(tool).unwrap();
-    }
     for (words, status) in [
         ("stat: cannot stat './x': Something unheard of", 1),
         ("", 1),
@@ -188,6 +190,10 @@ async fn what_a_tool_says_in_words_that_nobody_knows_is_no_absence() {
         ("stat: cannot stat './x': Input/output error", 1),
         ("stat: cannot stat './x': Stale file handle", 1),
     ] {
+        let wrappers = Wrappers::new().unwrap();
+        for tool in ["stat", "ls"] {
+            wrappers.wrap(tool).unwrap();
+        }
         let ws = Ws::over(wrapped(&wrappers)).await;
         ws.write("there", "bytes");
         for tool in ["stat", "ls"] {
@@ -288,7 +294,8 @@ async fn a_directory_that_becomes_a_link_while_parents_are_made_leads_nowhere() 
 async fn at_the_exchange(after: bool, deed: impl Fn(&Ws) -> String, judge: impl Fn(&Ws, Result<(), FileState>)) {
     let wrappers = Wrappers::new().unwrap();
     for tool in ["perl", "mv", "exch"] {
-        wrappers.wrap(tool).unwrap();
+        // What this machine does not have is not wrapped.
+        let _ = wrappers.wrap(tool);
     }
     let ws = Ws::over(wrapped(&wrappers)).await;
     let tool = match ws.shell.hello().get("exchange") {
@@ -385,6 +392,4 @@ fn control_checking_first_and_renaming_then_loses_the_other_writers_bytes() {
     let status = std::process::Command::new("sh").args(["-c", script]).current_dir(dir.path()).status().unwrap();
     assert!(status.success());
     assert_eq!(fs::read(at("file")).unwrap(), b"new");
-    let _ = fs::metadata(at("file")).unwrap().permissions().mode();
-    let _ = common::target(dir.path());
 }

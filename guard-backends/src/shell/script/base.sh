@@ -24,6 +24,11 @@ g_fail() {
     return 1
 }
 
+# Gives a sign of life now and then while many changes are worked on: N.
+g_sign() {
+    [ "$(($1 % 16))" -ne 15 ] || g_print "$g_nonce $g_seq working$g_nl" >&4
+}
+
 # Sends the last failure, without a state.
 g_send_error() {
     g_record=

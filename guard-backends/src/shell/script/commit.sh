@@ -42,6 +42,7 @@ g_last_look() {
     set --
     while [ "$g_xn" -lt "$g_count" ]; do
         g_load "$g_xn"
+        g_sign "$g_xn"
         case $g_xs in
         new | excl | swap | place) g_is_held "$g_xd" "$g_xstage" || return ;;
         window | gone | moved | copied) g_is_held "$g_xd" "$g_xaside" || return ;;
@@ -117,6 +118,7 @@ g_finish() {
         case $g_xs in
         new | excl | swap | window | place | gone | moved | copied)
             g_load "$g_xn"
+            g_sign "$g_xn"
             g_load_old
             g_goes
             if [ -n "$g_xgo" ]; then

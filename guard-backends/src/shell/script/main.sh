@@ -3,10 +3,10 @@
 # Ends the session: what arrived is not the protocol, and nothing can be inferred from it.
 g_broken() { exit 3; }
 
-# Reads the words of the options into g_opt_require, g_opt_displaced, g_opt_metadata, g_opt_inplace, g_opt_pid and
-# g_opt_start, which are empty where they are not given.
+# Reads the words of the options into g_opt_require, g_opt_displaced, g_opt_metadata, g_opt_inplace, g_opt_pid,
+# g_opt_start and g_opt_made, which are empty where they are not given.
 g_options() {
-    g_opt_require= g_opt_displaced= g_opt_metadata= g_opt_inplace= g_opt_pid= g_opt_start=
+    g_opt_require= g_opt_displaced= g_opt_metadata= g_opt_inplace= g_opt_pid= g_opt_start= g_opt_made=
     g_unesc "$1"
     for g_word in $g_u; do
         case $g_word in
@@ -14,6 +14,7 @@ g_options() {
         displaced=*) g_opt_displaced=${g_word#*=} ;;
         metadata=*) g_opt_metadata=${g_word#*=} ;;
         inplace=*) g_opt_inplace=${g_word#*=} ;;
+        made=*) g_opt_made=${g_word#*=} ;;
         pid=*) g_opt_pid=${g_word#*=} ;;
         start=*) g_opt_start=${g_word#*=} ;;
         *) g_broken ;;

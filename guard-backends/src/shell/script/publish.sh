@@ -164,6 +164,7 @@ g_publish_all() {
     g_xn=0
     while [ "$g_xn" -lt "$g_count" ]; do
         g_load "$g_xn"
+        g_sign "$g_xn"
         if [ -n "$g_stop" ]; then
             g_halt unavailable "$g_xp" 0 'the session was told to end'
             return

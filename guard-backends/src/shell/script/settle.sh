@@ -6,7 +6,7 @@
 # not tell: the same bytes before and after, or a directory that goes at the end) · unclear (another writer was there).
 
 g_settle() {
-    g_records && g_tail || g_broken
+    g_records && g_read_made && g_tail || g_broken
     [ -n "${g_xsync_tried-}" ] || g_try_fsync
     g_xsync_tried=1
     g_xdead=
@@ -45,6 +45,19 @@ g_settle() {
     fi
     g_forget_judged
     g_forget
+}
+
+# Reads which directories the commit told that it was making: those are removed if they are empty. 1: the stream
+# ended, or is something else.
+g_read_made() {
+    g_xk=0
+    while [ "$g_xk" -lt "${g_opt_made:-0}" ]; do
+        IFS='|' read -r g_xone g_xtwo g_dot <&3 || return 1
+        g_is_number "$g_xone" && [ "$g_xone" -lt "$g_count" ] && [ "$g_dot" = . ] || return 1
+        g_unesc "$g_xtwo"
+        eval "g_xmp_$g_xmade=\$g_u g_xmb_$g_xmade=\$g_xone"
+        g_xmade=$((g_xmade + 1)) g_xk=$((g_xk + 1))
+    done
 }
 
 g_forget_judged() {
@@ -119,7 +132,6 @@ g_settle_not_applied() {
     g_xoutcome=not-applied g_xn=0 g_xdirs=/
     while [ "$g_xn" -lt "$g_count" ]; do
         g_load "$g_xn"
-        [ "$g_xparents" != make ] || g_tell_empty
         eval "g_xe=\${g_xe_$g_xn-}"
         [ "$g_xe" != unknown ] || g_xoutcome=conflict
         g_xn=$((g_xn + 1))
@@ -128,23 +140,6 @@ g_settle_not_applied() {
     g_add "$g_xoutcome"
     g_send settled
     g_send_fates
-}
-
-# Tells of the directory of a change that nothing is in: whether the commit made it cannot be known any more.
-g_tell_empty() {
-    g_xat=${g_xtd:-$g_xd}
-    case $g_xdirs in
-    *"/$g_xat//"*) return ;;
-    esac
-    g_xdirs=$g_xdirs/$g_xat//
-    g_enter "$g_xat" || return
-    set +f
-    set -- ./* ./.[!.]* ./..?*
-    set -f
-    for g_xone; do
-        ! g_there "$g_xone" || return
-    done
-    g_note left "$g_xi" "$g_xat" 'a directory with nothing in it, which the commit may have made'
 }
 
 # Ends the old shell and what it runs. 0: it is proven that it does nothing any more.

@@ -161,6 +161,7 @@ g_look_all() {
     g_xn=0
     while [ "$g_xn" -lt "$g_count" ]; do
         g_load "$g_xn"
+        g_sign "$g_xn"
         g_look_at || return 1
         g_xn=$((g_xn + 1))
     done
@@ -439,6 +440,12 @@ g_go_in() {
 
 # Makes the directory ./NAME as any program of this user would.
 g_make() {
+    # Told before it is done: whoever settles this commit then knows that the directory was not there before.
+    g_xkept_record=$g_record g_record=
+    g_add "$g_xi"
+    g_add "${g_cwd%/}/$1"
+    g_send making
+    g_record=$g_xkept_record
     umask "$g_umask"
     g_out=$("$g_mkdir" "./$1" 2>&1)
     g_rc=$?
@@ -478,6 +485,7 @@ g_stage_all() {
         case $g_xline in
         put*)
             g_load "$g_xn"
+            g_sign "$g_xn"
             if [ -n "$g_stop" ]; then
                 g_halt unavailable "$g_xp" 0 'the session was told to end'
                 return
@@ -884,6 +892,7 @@ g_check_staged() {
         g_next_sum
         g_next_stat
         g_load "$g_xk"
+        g_sign "$g_xk"
         if [ "$g_xsum" != "$g_xnew" ] || ! g_parse "$g_xstat" || [ "$g_type" != regular ]; then
             g_halt content-mismatch "$g_xp" 0 'the staged bytes are not those that were announced'
             return

@@ -52,6 +52,13 @@ pub enum Record {
     More,
     /// A change was carried out.
     Applied(Box<Applied>),
+    /// A change is about to make a directory.
+    Making {
+        /// Which change.
+        change: usize,
+        /// The directory.
+        path: Vec<u8>,
+    },
     /// A change made a directory.
     Made {
         /// Which change.
@@ -205,7 +212,10 @@ impl Record {
                     hello.facts.iter_mut().filter(|(name, _)| name == "home").map(|(_, value)| value),
                 );
             }
-            Self::Root { path, .. } | Self::Made { path, .. } | Self::Left { path, .. } => paths.push(path),
+            Self::Root { path, .. }
+            | Self::Making { path, .. }
+            | Self::Made { path, .. }
+            | Self::Left { path, .. } => paths.push(path),
             Self::Found { resolved, state } => {
                 paths.push(resolved);
                 paths.extend(state.text_mut());
@@ -273,6 +283,7 @@ impl Record {
             Self::Entry { name, state } => ("entry", with(vec![name.clone()], state)),
             Self::More => ("more", Vec::new()),
             Self::Applied(applied) => ("applied", applied.encode()),
+            Self::Making { change, path } => ("making", vec![number(change), path.clone()]),
             Self::Made { change, path } => ("made", vec![number(change), path.clone()]),
             Self::Lost { change, what } => ("lost", vec![number(change), what.clone().into()]),
             Self::Left { change, path, why } => {
@@ -309,6 +320,7 @@ impl Record {
             "entry" => Self::Entry { name: fields.bytes()?, state: State::decode(&mut fields)? },
             "more" => Self::More,
             "applied" => Self::Applied(Box::new(Applied::decode(&mut fields)?)),
+            "making" => Self::Making { change: fields.number()?, path: fields.bytes()? },
             "made" => Self::Made { change: fields.number()?, path: fields.bytes()? },
             "lost" => Self::Lost { change: fields.number()?, what: words(&mut fields)? },
             "left" => {

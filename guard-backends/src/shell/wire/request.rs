@@ -65,6 +65,8 @@ pub enum Verb {
         options: Options,
         /// Its changes.
         changes: Vec<Change>,
+        /// The directories that it said it was making, each with its change, in order.
+        made: Vec<(usize, Vec<u8>)>,
     },
 }
 
@@ -184,6 +186,11 @@ impl Request {
         for record in records {
             line(&mut out, record);
         }
+        if let Verb::Settle { made, .. } = &self.verb {
+            for (change, path) in made {
+                line(&mut out, [change.to_string().as_bytes(), path]);
+            }
+        }
         out
     }
 
@@ -218,23 +225,29 @@ impl Request {
         for root in &mut self.roots {
             paths.extend([&mut root.path, &mut root.spelling]);
         }
-        match &mut self.verb {
-            Verb::Open(directories) => paths.extend(directories),
-            Verb::Commit { changes, .. } | Verb::Settle { changes, .. } => {
-                for change in changes {
-                    let to = match &mut change.effect {
-                        Effect::Move(to) => Some(to),
-                        _ => None,
-                    };
-                    for place in [Some(&mut change.place), to].into_iter().flatten() {
-                        paths.push(&mut place.expect);
-                        if let Pre::Link(text) = &mut place.pre {
-                            paths.push(text);
-                        }
-                    }
+        let changes = match &mut self.verb {
+            Verb::Open(directories) => {
+                paths.extend(directories);
+                return paths;
+            }
+            Verb::Commit { changes, .. } => changes,
+            Verb::Settle { changes, made, .. } => {
+                paths.extend(made.iter_mut().map(|(_, path)| path));
+                changes
+            }
+            Verb::Stat(_) | Verb::Read(_) | Verb::Stream(_) | Verb::List { .. } => return paths,
+        };
+        for change in changes {
+            let to = match &mut change.effect {
+                Effect::Move(to) => Some(to),
+                _ => None,
+            };
+            for place in [Some(&mut change.place), to].into_iter().flatten() {
+                paths.push(&mut place.expect);
+                if let Pre::Link(text) = &mut place.pre {
+                    paths.push(text);
                 }
             }
-            Verb::Stat(_) | Verb::Read(_) | Verb::Stream(_) | Verb::List { .. } => {}
         }
         paths
     }
@@ -243,11 +256,11 @@ impl Request {
     pub(super) fn decode(head: Vec<Vec<u8>>, lines: Vec<Vec<Vec<u8>>>) -> Result<Self, Noise> {
         let mut head = Fields::new(head);
         let (seq, word, roots) = (head.number()?, head.text()?, head.number::<usize>()?);
-        let (_count, token, options) = (head.number::<usize>()?, head.text()?, head.text()?);
+        let (count, token, options) = (head.number::<usize>()?, head.text()?, head.text()?);
         head.end()?;
         let mut lines = lines.into_iter().map(Fields::new);
         let roots = lines.by_ref().take(roots).map(root).collect::<Result<_, _>>()?;
-        let verb = Verb::decode(&word, &options, lines)?;
+        let verb = Verb::decode(&word, &options, count, lines)?;
         Ok(Self { seq, token, roots, verb })
     }
 }
@@ -293,14 +306,25 @@ impl Verb {
             Self::Commit { options, changes } => {
                 ("commit", options.encode(), changes.iter().map(Change::encode).collect())
             }
-            Self::Settle { shell: (pid, start), options, changes } => {
-                let options = format!("pid={pid} start={start} {}", options.encode());
+            Self::Settle { shell: (pid, start), options, changes, made } => {
+                let options = format!("pid={pid} start={start} made={} {}", made.len(), options.encode());
                 ("settle", options.trim_end().to_owned(), changes.iter().map(Change::encode).collect())
             }
         }
     }
 
-    fn decode(word: &str, options: &str, lines: impl Iterator<Item = Fields>) -> Result<Self, Noise> {
+    /// Returns how many lines follow the records, by the options.
+    pub(super) fn more(options: &str) -> usize {
+        let made = options.split(' ').filter_map(|word| word.strip_prefix("made="));
+        made.filter_map(|made| made.parse::<usize>().ok()).sum()
+    }
+
+    fn decode(
+        word: &str,
+        options: &str,
+        count: usize,
+        lines: impl Iterator<Item = Fields>,
+    ) -> Result<Self, Noise> {
         let mut lines = lines;
         let mut one = || lines.next().ok_or_else(|| Noise::new("a record is missing"));
         Ok(match word {
@@ -341,10 +365,12 @@ impl Verb {
                 };
                 let rest: Vec<&str> = options
                     .split(' ')
-                    .filter(|word| !word.starts_with("pid=") && !word.starts_with("start="))
+                    .filter(|word| !["pid=", "start=", "made="].iter().any(|own| word.starts_with(own)))
                     .collect();
                 let options = Options::decode(&rest.join(" "))?;
-                Self::Settle { shell: (pid, start), options, changes: all(lines, Change::decode)? }
+                let changes = all(lines.by_ref().take(count), Change::decode)?;
+                let made = all(lines, |fields| Ok((fields.number()?, fields.bytes()?)))?;
+                Self::Settle { shell: (pid, start), options, changes, made }
             }
             other => return Err(Noise::new(format!("verb {other:?}"))),
         })

@@ -1,7 +1,7 @@
 //! Reads requests from bytes as they come.
 
 use super::field;
-use super::{Noise, Request, boot};
+use super::{Noise, Request, Verb, boot};
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,9 @@ impl RequestReader {
             return Err(Noise::new("a head without the nonce"));
         }
         let mut rest = Vec::new();
-        for _ in 0..number(3)? + number(4)? {
+        let options = head.get(6).map(|options| String::from_utf8_lossy(options).into_owned());
+        let more = options.as_deref().map_or(0, Verb::more);
+        for _ in 0..number(3)? + number(4)? + more {
             let Some(line) = lines.next()? else { return Ok(None) };
             rest.push(line);
         }
