@@ -3,9 +3,9 @@
 # Nothing here is seen by others, but for directories that are made. All names begin with g_x. Of a change N there
 # are: g_xc_N the record · g_xa_N what was there at the first look (type length mode links digest inode owner group)
 # · g_xs_N how far it is · g_xt_N mode and inode of the staged file · g_xm_N how many parents are missing · g_xv_N
-# what is told of its publication · g_xe_N its fate · g_xn_N its notes · and for a while g_xb_N what a replacement has to
-# look like, g_xq_N a mode that is set last, g_xh_N the digest of a copy that is moved. A shell with few hash buckets
-# looks through all variables, so that those that most changes do not need are not made.
+# what is told of its publication · g_xe_N its fate · g_xn_N its notes · and for a while g_xb_N what a replacement has
+# to look like, g_xq_N a mode that is set last, g_xh_N the digest of a copy that is moved. A shell with few hash
+# buckets looks through all variables, so that those that most changes do not need are not made.
 #
 # g_xs_N: empty nothing was done · same nothing is to be done · temp STAGE is there and nobody knows it · new linked
 # to its name · excl written under its name · swap exchanged, STAGE has what was displaced · window ASIDE has it ·
