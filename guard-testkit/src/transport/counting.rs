@@ -95,6 +95,7 @@ async fn ask(
     traffic: Traffic,
     asked: Arc<Mutex<bool>>,
 ) {
+    let mut method = None;
     loop {
         let bytes = line::read(&mut from).await;
         if bytes.is_empty() {
@@ -104,11 +105,16 @@ async fn ask(
         traffic.lock().sent += bytes.len() as u64;
         for piece in requests.push(&bytes) {
             match piece.event {
-                // A commit is whole with its tail.
-                Some(RequestEvent::Request(request)) if !request.has_tail() => {
-                    traffic.request(method_of(&request.verb));
+                Some(RequestEvent::Request(request)) => {
+                    let this = method_of(&request.verb);
+                    if request.has_tail() {
+                        method = Some(this);
+                    } else {
+                        traffic.request(this);
+                    }
                 }
-                Some(RequestEvent::Tail) => traffic.request(Method::Commit),
+                // What changes something is whole with its tail.
+                Some(RequestEvent::Tail) => method.take().into_iter().for_each(|this| traffic.request(this)),
                 Some(RequestEvent::Boot(_)) => continue,
                 _ => {}
             }
