@@ -23,6 +23,7 @@ const FLAWS: &[(Flaw, &[&str])] = &[
     (Flaw::CreatesThroughDanglingLinks, &["nothing_is_created_through_a_dangling_link"]),
     (Flaw::TakesErrorsForAbsence, &["a_denied_parent_is_not_absence"]),
     (Flaw::IgnoresWhatIsExpected, &["another_place_than_expected_is_told_and_left_alone"]),
+    (Flaw::ComparesOnlyTheLastName, &["another_place_than_expected_is_told_and_left_alone"]),
     (Flaw::ComparesRootsAsText, &["escapes_are_refused_for_every_request"]),
     (Flaw::CommitsOneByOne, &["a_batch_is_all_or_nothing"]),
     (Flaw::ProbesTheHost, &["states_are_what_is_there"]),
@@ -48,6 +49,7 @@ enum Flaw {
     CreatesThroughDanglingLinks,
     TakesErrorsForAbsence,
     IgnoresWhatIsExpected,
+    ComparesOnlyTheLastName,
     ComparesRootsAsText,
     CommitsOneByOne,
     ProbesTheHost,
@@ -280,13 +282,19 @@ impl FileOps for Flawed {
             return Ok(all);
         }
         let mut outcome = self.inner.commit(batch.clone()).await;
-        while let (Flaw::IgnoresWhatIsExpected, Err(error)) = (self.flaw, &outcome) {
+        while let (Flaw::IgnoresWhatIsExpected | Flaw::ComparesOnlyTheLastName, Err(error)) =
+            (self.flaw, &outcome)
+        {
             let CommitFailure::Elsewhere { resolved, destination, .. } = &error.cause else { break };
             let change = &mut batch.changes[error.at.unwrap()];
-            match (&mut change.effect, destination) {
-                (Effect::MoveTo { to, .. }, true) => to.expect = resolved.clone(),
-                _ => change.place.expect = resolved.clone(),
+            let expect = match (&mut change.effect, destination) {
+                (Effect::MoveTo { to, .. }, true) => &mut to.expect,
+                _ => &mut change.place.expect,
+            };
+            if self.flaw == Flaw::ComparesOnlyTheLastName && expect.name() != resolved.name() {
+                break;
             }
+            *expect = resolved.clone();
             outcome = self.inner.commit(batch.clone()).await;
         }
         if let Ok(committed) = &mut outcome {
