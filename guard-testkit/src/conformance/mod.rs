@@ -40,10 +40,11 @@ pub use self::cases::CASES;
 pub use self::local::LocalFixture;
 pub use self::local_world::LocalWorld;
 pub use self::memory::MemoryFixture;
+pub use self::shell::ShellFixture;
+pub(crate) use self::site::Broken;
 use self::site::Site;
 #[cfg(feature = "contracts")]
 pub(crate) use self::site::{broken, ensure, same, same_bytes};
-pub(crate) use self::site::Broken;
 
 /// How long a case may take.
 pub const DEADLINE: Duration = Duration::from_secs(60);
