@@ -105,14 +105,13 @@ fn request() -> impl Strategy<Value = Request> {
             limit
         }),
         (options(), vec(change(), 0..4)).prop_map(|(options, changes)| Verb::Commit { options, changes }),
-        (any::<u32>(), 0..1_000_000_u64, options(), vec(change(), 0..4), vec((0..9_usize, name()), 0..3)).prop_map(
-            |(pid, start, options, changes, made)| Verb::Settle {
+        (any::<u32>(), 0..1_000_000_u64, options(), vec(change(), 0..4), vec((0..9_usize, name()), 0..3))
+            .prop_map(|(pid, start, options, changes, made)| Verb::Settle {
                 shell: (pid, start.to_string()),
                 options,
                 changes,
                 made
-            }
-        )
+            })
     ];
     let root = (name(), "[0-9]{1,4}:[0-9]{1,9}", name()).prop_map(|(path, identity, spelling)| RootRef {
         path,

@@ -18,8 +18,15 @@ async fn works(ws: &Ws) {
     assert_eq!(ws.read("d/new -n"), b"two\n");
     ws.commit(ws.move_to("d/new -n", is("two\n"), "e/*")).await.unwrap();
     let page = guard_core::port::Page { after: None, limit: 10 };
-    let names: Vec<String> =
-        ws.shell.list(&ws.ask("e"), &page).await.unwrap().entries.into_iter().map(|entry| entry.name).collect();
+    let names: Vec<String> = ws
+        .shell
+        .list(&ws.ask("e"), &page)
+        .await
+        .unwrap()
+        .entries
+        .into_iter()
+        .map(|entry| entry.name)
+        .collect();
     assert_eq!(names, ["*"]);
     ws.commit(ws.remove("e/*", is("two\n"))).await.unwrap();
     assert_eq!(ws.stat("e/*").await.unwrap().state, FileState::Absent);
@@ -46,7 +53,8 @@ async fn variables_that_change_how_shells_and_tools_behave_change_nothing() {
     let evil = evil_file(
         "cat() { echo evil; }; cd() { echo evil; }; printf() { echo evil; }; read() { return 1; }; set -C; IFS=/",
     );
-    let functions = ["cat", "cd", "printf", "read", "test", "[", "stat", "true", "unset", "command", "pwd", "eval"];
+    let functions =
+        ["cat", "cd", "printf", "read", "test", "[", "stat", "true", "unset", "command", "pwd", "eval"];
     for (name, value) in [
         ("CDPATH", "/etc:/tmp".into()),
         ("ENV", evil.path().as_os_str().to_owned()),
@@ -110,9 +118,7 @@ async fn a_digest_tool_that_lies_is_not_used() {
 
 #[tokio::test]
 async fn what_is_said_before_the_hello_is_skipped_and_what_is_said_later_is_no_answer() {
-    let noisy = |script: &str| {
-        Process::program(TargetId::new("noisy"), "sh").args(["-c", script, "sh"])
-    };
+    let noisy = |script: &str| Process::program(TargetId::new("noisy"), "sh").args(["-c", script, "sh"]);
     // A banner, a prompt, half a line, bytes that are no text, and much of it.
     let ws = Ws::over(noisy(
         "echo Welcome; printf '\\377\\000$ '; dd if=/dev/zero bs=1000 count=60 2>/dev/null; eval \"$1\"",

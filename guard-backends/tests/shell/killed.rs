@@ -21,7 +21,11 @@ fn contents(ws: &Ws) -> BTreeMap<String, Vec<u8>> {
 fn fill(ws: &Ws) {
     for entry in std::fs::read_dir(ws.dir.path()).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { std::fs::remove_dir_all(path).unwrap() } else { std::fs::remove_file(path).unwrap() }
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).unwrap()
+        } else {
+            std::fs::remove_file(path).unwrap()
+        }
     }
     for name in ["replaced", "removed", "moved"] {
         ws.write(name, format!("old {name}"));

@@ -186,7 +186,9 @@ async fn a_shell_that_never_says_hello_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_machine_behind_the_same_name_is_refused_and_settles_nothing() {
-    if rerun::with_mounts("line::another_machine_behind_the_same_name_is_refused_and_settles_nothing") == Body::Done {
+    if rerun::with_mounts("line::another_machine_behind_the_same_name_is_refused_and_settles_nothing")
+        == Body::Done
+    {
         return;
     }
     // The second session is on a machine with another id.
@@ -203,7 +205,8 @@ async fn another_machine_behind_the_same_name_is_refused_and_settles_nothing() {
         println!("this machine has no id");
         return;
     }
-    let process = Process::program(TargetId::new("m"), "unshare").args(["--mount", "sh", "-c", &script, "sh"]);
+    let process =
+        Process::program(TargetId::new("m"), "unshare").args(["--mount", "sh", "-c", &script, "sh"]);
     let faults = Faults::new();
     let ws = Ws::over(Faulty::new(process, &faults)).await;
     ws.write("there", "bytes");

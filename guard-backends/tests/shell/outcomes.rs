@@ -58,7 +58,8 @@ async fn every_kind_of_thing_is_told_apart() {
         assert_eq!(ws.stat(path).await.map(|found| found.state), expected, "{path}");
     }
     if !skip::unless(Need::Devices, "outcomes::every_kind_of_thing_is_told_apart") {
-        make_node(&ws.path("null"), rustix::fs::FileType::CharacterDevice, rustix::fs::makedev(1, 3)).unwrap();
+        make_node(&ws.path("null"), rustix::fs::FileType::CharacterDevice, rustix::fs::makedev(1, 3))
+            .unwrap();
         assert_eq!(ws.stat("null").await.unwrap().state, other(OtherKind::CharDevice));
         make_node(&ws.path("disk"), rustix::fs::FileType::BlockDevice, rustix::fs::makedev(7, 0)).unwrap();
         assert_eq!(ws.stat("disk").await.unwrap().state, other(OtherKind::BlockDevice));
@@ -67,7 +68,8 @@ async fn every_kind_of_thing_is_told_apart() {
 
 #[tokio::test]
 async fn permission_denied_on_a_name_or_a_parent_is_never_absence() {
-    if rerun::unprivileged("outcomes::permission_denied_on_a_name_or_a_parent_is_never_absence") == Body::Done {
+    if rerun::unprivileged("outcomes::permission_denied_on_a_name_or_a_parent_is_never_absence") == Body::Done
+    {
         return;
     }
     let ws = Ws::new().await;
@@ -76,9 +78,12 @@ async fn permission_denied_on_a_name_or_a_parent_is_never_absence() {
     ws.write("secret", "bytes");
     chmod(&ws.path("secret"), 0);
     chmod(&ws.path("closed"), 0);
-    for (path, blamed) in
-        [("closed/file", "closed"), ("closed/none", "closed"), ("closed/deep/none", "closed"), ("secret", "secret")]
-    {
+    for (path, blamed) in [
+        ("closed/file", "closed"),
+        ("closed/none", "closed"),
+        ("closed/deep/none", "closed"),
+        ("secret", "secret"),
+    ] {
         let Err(OpError::PermissionDenied { path: got }) = ws.stat(path).await else {
             panic!("{path}: {:?}", ws.stat(path).await)
         };
@@ -153,8 +158,28 @@ async fn a_name_that_is_too_long_for_the_filesystem_is_told() {
 
 /// What a target has at least, and what these tests need themselves.
 const TOOLS: &[&str] = &[
-    "sh", "dd", "cat", "stat", "readlink", "mkdir", "rmdir", "rm", "mv", "cp", "chmod", "chown", "ln", "link", "head",
-    "sync", "id", "uname", "pwd", "sha256sum", "mount", "umount",
+    "sh",
+    "dd",
+    "cat",
+    "stat",
+    "readlink",
+    "mkdir",
+    "rmdir",
+    "rm",
+    "mv",
+    "cp",
+    "chmod",
+    "chown",
+    "ln",
+    "link",
+    "head",
+    "sync",
+    "id",
+    "uname",
+    "pwd",
+    "sha256sum",
+    "mount",
+    "umount",
 ];
 
 #[tokio::test]

@@ -23,7 +23,8 @@ fn wrapped(wrappers: &Wrappers) -> Process {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_that_is_not_whole_and_ours_is_no_answer() {
     let faults = Faults::new();
-    let ws = Ws::with(Faulty::new(sh(), &faults), |builder| builder.reconnect(1, std::time::Duration::ZERO)).await;
+    let ws =
+        Ws::with(Faulty::new(sh(), &faults), |builder| builder.reconnect(1, std::time::Duration::ZERO)).await;
     ws.write("there", "bytes");
     for byte in [0, 1, 20, 33, 35, 40, 45, 60] {
         for fault in [
@@ -45,7 +46,9 @@ async fn a_reply_that_is_not_whole_and_ours_is_no_answer() {
                 Ok(found) => assert!(found.state.is_regular(), "{fault:?} at {byte}: {found:?}"),
                 Err(OpError::Unavailable { .. }) => {}
                 // A path that was changed on the way is no path, or another one; it is not there that it is absent.
-                Err(other) => assert!(!matches!(other, OpError::NotFound { .. }), "{fault:?} at {byte}: {other:?}"),
+                Err(other) => {
+                    assert!(!matches!(other, OpError::NotFound { .. }), "{fault:?} at {byte}: {other:?}")
+                }
             }
             faults.kill_orphans().await;
         }
@@ -112,7 +115,8 @@ async fn a_body_is_never_a_command() {
             assert!(
                 matches!(
                     error.cause,
-                    CommitFailure::Op(OpError::NoSpace | OpError::Unavailable { .. }) | CommitFailure::ContentMismatch
+                    CommitFailure::Op(OpError::NoSpace | OpError::Unavailable { .. })
+                        | CommitFailure::ContentMismatch
                 ),
                 "{error:?}"
             );
@@ -201,7 +205,10 @@ async fn what_a_tool_says_in_words_that_nobody_knows_is_no_absence() {
         }
         for path in ["none", "there", "none/below"] {
             let found = ws.stat(path).await;
-            assert!(!matches!(&found, Ok(found) if found.state == FileState::Absent), "{words:?} {path}: {found:?}");
+            assert!(
+                !matches!(&found, Ok(found) if found.state == FileState::Absent),
+                "{words:?} {path}: {found:?}"
+            );
             let contents = ws.contents(path).await;
             assert!(
                 !matches!(&contents, Ok(contents) if contents.found.state == FileState::Absent),
@@ -264,7 +271,9 @@ async fn a_name_that_is_exchanged_for_a_link_never_delivers_what_is_outside() {
                 }
                 other => assert_eq!(other, Body::NotRegular),
             },
-            Err(OpError::OutsideRoot | OpError::UnstablePath | OpError::Torn | OpError::NotDirectory { .. }) => {}
+            Err(
+                OpError::OutsideRoot | OpError::UnstablePath | OpError::Torn | OpError::NotDirectory { .. },
+            ) => {}
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -291,7 +300,11 @@ async fn a_directory_that_becomes_a_link_while_parents_are_made_leads_nowhere() 
 }
 
 /// Runs what another process does right before or after names are exchanged.
-async fn at_the_exchange(after: bool, deed: impl Fn(&Ws) -> String, judge: impl Fn(&Ws, Result<(), FileState>)) {
+async fn at_the_exchange(
+    after: bool,
+    deed: impl Fn(&Ws) -> String,
+    judge: impl Fn(&Ws, Result<(), FileState>),
+) {
     let wrappers = Wrappers::new().unwrap();
     for tool in ["perl", "mv", "exch"] {
         // What this machine does not have is not wrapped.
@@ -389,7 +402,8 @@ fn control_checking_first_and_renaming_then_loses_the_other_writers_bytes() {
     let at = |name: &str| dir.path().join(name);
     fs::write(at("file"), "old").unwrap();
     let script = "test \"$(cat file)\" = old && printf newer > file && printf new > t && mv t file";
-    let status = std::process::Command::new("sh").args(["-c", script]).current_dir(dir.path()).status().unwrap();
+    let status =
+        std::process::Command::new("sh").args(["-c", script]).current_dir(dir.path()).status().unwrap();
     assert!(status.success());
     assert_eq!(fs::read(at("file")).unwrap(), b"new");
 }

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use guard_core::policy::{Digest, Hasher, Precondition};
-use guard_core::port::{
-    Content, Effect, FileOps as _, Mode, OpError, Parents, Sink, Source,
-};
+use guard_core::port::{Content, Effect, FileOps as _, Mode, OpError, Parents, Sink, Source};
 
 use crate::common::batch;
 use crate::ws::{Ws, is};
@@ -31,7 +29,8 @@ impl Read for Making {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = buffer.len().min(usize::try_from(self.left).unwrap());
         for byte in &mut buffer[..len] {
-            self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.state =
+                self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             *byte = (self.state >> 40) as u8;
         }
         self.left -= len as u64;
@@ -88,7 +87,11 @@ async fn content_of_any_size_arrives_and_comes_back_exactly() {
         assert!(count.largest <= 1 << 20, "{len}: pieces of {} bytes", count.largest);
         // Over another one of another size.
         let mut change = ws.put("file", Precondition::Content { digest }, "");
-        change.effect = Effect::Put { content: Content::from(b"small".to_vec()), mode: Mode::Keep, parents: Parents::Make };
+        change.effect = Effect::Put {
+            content: Content::from(b"small".to_vec()),
+            mode: Mode::Keep,
+            parents: Parents::Make,
+        };
         ws.commit(change).await.unwrap();
         let mut change = ws.put("file", is("small"), "");
         change.effect = effect;
@@ -102,8 +105,9 @@ async fn content_of_any_size_arrives_and_comes_back_exactly() {
 async fn five_thousand_small_files_fit_one_batch() {
     let ws = Ws::new().await;
     let name = |nth: usize| format!("d{}/file {nth}", nth % 10);
-    let changes =
-        (0..5000).map(|nth| ws.put(&name(nth), Precondition::Absent, format!("content of file {nth}\n"))).collect();
+    let changes = (0..5000)
+        .map(|nth| ws.put(&name(nth), Precondition::Absent, format!("content of file {nth}\n")))
+        .collect();
     let done = ws.shell.commit(batch(changes)).await.unwrap();
     assert_eq!(done.changes.len(), 5000);
     for (nth, applied) in done.changes.iter().enumerate() {

@@ -63,7 +63,9 @@ pub(super) async fn what_appears_between_decision_and_effect_survives(bench: Ben
     Ok(())
 }
 
-pub(super) async fn one_stale_file_keeps_a_whole_patch_from_being_applied(bench: Bench) -> Result<(), Broken> {
+pub(super) async fn one_stale_file_keeps_a_whole_patch_from_being_applied(
+    bench: Bench,
+) -> Result<(), Broken> {
     for stale in 0..4 {
         let dir = format!("d{stale}");
         bench.world.mkdir(&bench.at(&dir))?;
@@ -97,8 +99,7 @@ pub(super) async fn one_stale_file_keeps_a_whole_patch_from_being_applied(bench:
         same(&format!("the names after a stale {victim}"), &names, &expected)?;
         for name in names {
             let name = String::from_utf8_lossy(&name).into_owned();
-            let bytes: &[u8] =
-                if name == format!("{victim}.txt") { b"another writer's\n" } else { b"old\n" };
+            let bytes: &[u8] = if name == format!("{victim}.txt") { b"another writer's\n" } else { b"old\n" };
             bench.holds(&format!("{dir}/{name}"), bytes)?;
         }
     }

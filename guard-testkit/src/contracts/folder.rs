@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use guard_backends::shell::Process;
-use guard_core::policy::{Digest, OtherKind, TargetPath};
+use guard_core::policy::TargetPath;
 
 use super::{Fixture, Ground};
-use crate::conformance::{LocalWorld, World};
+use crate::conformance::FolderWorld;
 use crate::transport::{Namespace, PathSubstituting};
 
 /// Makes targets of folders of this machine: a real shell acts on a folder, and the controller knows it by a path
@@ -60,67 +60,7 @@ fn temp() -> io::Result<tempfile::TempDir> {
 }
 
 fn target(path: &Path) -> io::Result<TargetPath> {
-    let text = path.to_str().ok_or_else(|| io::Error::other("the temporary directory's path is not UTF-8"))?;
+    let text =
+        path.to_str().ok_or_else(|| io::Error::other("the temporary directory's path is not UTF-8"))?;
     TargetPath::new(text).map_err(io::Error::other)
-}
-
-/// Acts on a folder of this machine by the paths of the target.
-pub struct FolderWorld(pub Namespace);
-
-impl World for FolderWorld {
-    fn create(&self, path: &[u8], bytes: &[u8]) -> io::Result<()> {
-        LocalWorld.create(&self.0.to_folder(path), bytes)
-    }
-
-    fn read(&self, path: &[u8]) -> io::Result<Vec<u8>> {
-        LocalWorld.read(&self.0.to_folder(path))
-    }
-
-    fn unlink(&self, path: &[u8]) -> io::Result<()> {
-        LocalWorld.unlink(&self.0.to_folder(path))
-    }
-
-    fn rename(&self, from: &[u8], to: &[u8]) -> io::Result<()> {
-        LocalWorld.rename(&self.0.to_folder(from), &self.0.to_folder(to))
-    }
-
-    fn mkdir(&self, path: &[u8]) -> io::Result<()> {
-        LocalWorld.mkdir(&self.0.to_folder(path))
-    }
-
-    fn symlink(&self, text: &[u8], path: &[u8]) -> io::Result<()> {
-        LocalWorld.symlink(&self.0.text_to_folder(text), &self.0.to_folder(path))
-    }
-
-    fn readlink(&self, path: &[u8]) -> io::Result<Vec<u8>> {
-        LocalWorld.readlink(&self.0.to_folder(path)).map(|text| self.0.to_name(&text))
-    }
-
-    fn link(&self, old: &[u8], new: &[u8]) -> io::Result<()> {
-        LocalWorld.link(&self.0.to_folder(old), &self.0.to_folder(new))
-    }
-
-    fn mknod(&self, path: &[u8], kind: OtherKind) -> io::Result<()> {
-        LocalWorld.mknod(&self.0.to_folder(path), kind)
-    }
-
-    fn chmod(&self, path: &[u8], mode: u32) -> io::Result<()> {
-        LocalWorld.chmod(&self.0.to_folder(path), mode)
-    }
-
-    fn mode(&self, path: &[u8]) -> io::Result<u32> {
-        LocalWorld.mode(&self.0.to_folder(path))
-    }
-
-    fn names(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-        LocalWorld.names(&self.0.to_folder(path))
-    }
-
-    fn snapshot(&self, path: &[u8]) -> io::Result<Digest> {
-        LocalWorld.snapshot(&self.0.to_folder(path))
-    }
-
-    fn enforces_permissions(&self) -> bool {
-        LocalWorld.enforces_permissions()
-    }
 }

@@ -24,7 +24,8 @@ pub(super) async fn every_spelling_is_one_location(bench: Bench) -> Result<(), B
     bench.done("a read", "read_file", json!({ "path": spellings[0] })).await?;
     for (nth, spelling) in spellings.iter().enumerate() {
         let content = format!("{}\n", nth + 1);
-        let reply = bench.done(spelling, "write_file", json!({ "path": spelling, "content": content })).await?;
+        let reply =
+            bench.done(spelling, "write_file", json!({ "path": spelling, "content": content })).await?;
         let resolved = &reply["receipt"]["changes"][0]["resolved"];
         same(&format!("where {spelling} is"), resolved, &json!(format!("{root}/d/a.txt")))?;
         bench.holds("d/a.txt", content.as_bytes())?;

@@ -28,8 +28,8 @@ use async_trait::async_trait;
 use guard_core::policy::TargetPath;
 use guard_core::port::Transport;
 
-pub use self::folder::{FolderFixture, FolderWorld};
 use self::bench::Bench;
+pub use self::folder::FolderFixture;
 use crate::conformance::{Broken, DEADLINE, Ending, Report, World};
 
 /// Gives the contracts something to hold on.
@@ -123,17 +123,6 @@ pub async fn run(fixture: &dyn Fixture) -> Report {
     let mut report = Report::default();
     for contract in CONTRACTS {
         report.0.push((contract.name, take(fixture, contract).await));
-    }
-    report
-}
-
-/// TEMP
-pub async fn run_some(fixture: &dyn Fixture, only: &str) -> Report {
-    let mut report = Report::default();
-    for contract in CONTRACTS.iter().filter(|contract| contract.name.contains(only)) {
-        let t = std::time::Instant::now();
-        report.0.push((contract.name, take(fixture, contract).await));
-        eprintln!("{} {:?}", contract.name, t.elapsed());
     }
     report
 }

@@ -147,16 +147,21 @@ pub(super) async fn reading_delivers_the_targets_bytes(bench: Bench) -> Result<(
     // A retried write is no error because the target has the bytes, not because the controller has.
     bench.here("b.txt", b"same\n")?;
     bench.there("b.txt", b"other\n")?;
-    bench.refused("the controller's bytes", "write_file", json!({ "path": "b.txt", "content": "same\n" })).await?;
+    bench
+        .refused("the controller's bytes", "write_file", json!({ "path": "b.txt", "content": "same\n" }))
+        .await?;
     bench.holds("b.txt", b"other\n")?;
     bench.there("c.txt", b"same\n")?;
-    let again = bench.done("the target's bytes", "write_file", json!({ "path": "c.txt", "content": "same\n" })).await?;
+    let again = bench
+        .done("the target's bytes", "write_file", json!({ "path": "c.txt", "content": "same\n" }))
+        .await?;
     same("whether it changed", &again["receipt"]["changed"], &json!(false))?;
     // A change on the target makes the view stale.
     bench.done("a read", "read_file", json!({ "path": "c.txt" })).await?;
     bench.world.unlink(&bench.at("c.txt"))?;
     bench.there("c.txt", b"newer\n")?;
-    let stale = bench.refused("a stale view", "write_file", json!({ "path": "c.txt", "content": "x\n" })).await?;
+    let stale =
+        bench.refused("a stale view", "write_file", json!({ "path": "c.txt", "content": "x\n" })).await?;
     same("the code", &stale.as_str(), &"stale")?;
     bench.holds("c.txt", b"newer\n")
 }
@@ -164,7 +169,9 @@ pub(super) async fn reading_delivers_the_targets_bytes(bench: Bench) -> Result<(
 pub(super) async fn opaque_documents_are_refused_without_asking(bench: Bench) -> Result<(), Broken> {
     bench.there("moving", b"x\n")?;
     let _ = bench.traffic.take();
-    for name in ["report.docx", "sheet.xlsx", "book.epub", "app.db-wal", "app.sqlite-shm", "app.sqlite3-journal"] {
+    for name in
+        ["report.docx", "sheet.xlsx", "book.epub", "app.db-wal", "app.sqlite-shm", "app.sqlite3-journal"]
+    {
         for (what, tool, arguments) in Bench::creations(name).into_iter().take(2) {
             bench.refused(&format!("{what} of {name}"), tool, arguments).await?;
         }

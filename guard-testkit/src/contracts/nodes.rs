@@ -12,16 +12,15 @@ pub(super) async fn what_is_no_file_is_refused_and_stays(bench: Bench) -> Result
     bench.there("directory/inside", b"inside\n")?;
     bench.world.symlink(b"nowhere", &bench.at("dangling"))?;
     let mut names = vec!["directory", "dangling"];
-    for (kind, name) in [
-        (OtherKind::Fifo, "fifo"),
-        (OtherKind::Socket, "socket"),
-        (OtherKind::CharDevice, "device"),
-    ] {
+    for (kind, name) in
+        [(OtherKind::Fifo, "fifo"), (OtherKind::Socket, "socket"), (OtherKind::CharDevice, "device")]
+    {
         match bench.world.mknod(&bench.at(name), kind) {
             Ok(()) => names.push(name),
             Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {}
             // Devices are for root to make.
-            Err(error) if kind == OtherKind::CharDevice && error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            Err(error)
+                if kind == OtherKind::CharDevice && error.kind() == std::io::ErrorKind::PermissionDenied => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -54,7 +53,9 @@ pub(super) async fn odd_files_have_defined_outcomes(bench: Bench) -> Result<(), 
     // A setgid directory: what is made in it is made, and it keeps its bit.
     bench.world.mkdir(&bench.at("shared"))?;
     bench.world.chmod(&bench.at("shared"), 0o2775)?;
-    bench.done("in a setgid directory", "write_file", json!({ "path": "shared/d/a", "content": "x\n" })).await?;
+    bench
+        .done("in a setgid directory", "write_file", json!({ "path": "shared/d/a", "content": "x\n" }))
+        .await?;
     bench.holds("shared/d/a", b"x\n")?;
     same("the directory's mode", &bench.world.mode(&bench.at("shared"))?, &0o2775)?;
     // Modes stay, and setuid does not.
