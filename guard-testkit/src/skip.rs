@@ -99,7 +99,7 @@ impl Need {
             Self::Owners => "owners",
             Self::Devices => "devices",
             Self::SecondFilesystem => "second-filesystem",
-            Self::Sshd => "sshd",
+            Self::Sshd => "ssh",
             Self::Docker => "docker",
             Self::Dash => "dash",
             Self::Bash => "bash",
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_need_that_is_not_met_skips_and_one_that_is_met_runs() {
         assert_eq!(judged(Need::Docker, true, "docker", "t"), None);
-        assert_eq!(judged(Need::Docker, false, "root,sshd", "t"), Some(line(Need::Docker, "t")));
+        assert_eq!(judged(Need::Docker, false, "root,ssh", "t"), Some(line(Need::Docker, "t")));
     }
 
     #[test]

@@ -94,6 +94,7 @@ async fn requests_of_every_verb_go_through() {
         shell: (1, "2".into()),
         options: Options::default(),
         changes: vec![put(expect, b"x")],
+        made: vec![(0, expect.into())],
     };
     for (verb, expected) in [
         (Verb::Open(vec![b"/srv/app/x".to_vec()]), Verb::Open(vec![b"/tmp/folder/x".to_vec()])),
@@ -538,7 +539,12 @@ async fn round_trips_requests_and_bytes_are_counted() {
     controller.ask(open("/x")).await;
     let request = controller.send(commit(vec![put("/x", b"12345")]), b"12345").await;
     controller.reply(&request).await;
-    let settle = Verb::Settle { shell: (1, "2".into()), options: Options::default(), changes: Vec::new() };
+    let settle = Verb::Settle {
+        shell: (1, "2".into()),
+        options: Options::default(),
+        changes: Vec::new(),
+        made: Vec::new(),
+    };
     controller.ask(settle).await;
     let counted = traffic.take();
     assert_eq!(counted.requests, Counts { open_root: 1, commit: 1, settle: 1, ..Counts::default() });

@@ -7,6 +7,9 @@ use guard_backends::shell::{Process, Shell};
 use guard_core::policy::{Fact, FileState, Precondition};
 use guard_core::port::{FileOps as _, TargetId};
 
+use guard_testkit::skip;
+use guard_testkit::transport::Login;
+
 use crate::common;
 use crate::ws::{Ws, is, sh};
 
@@ -145,6 +148,18 @@ async fn what_is_said_before_the_hello_is_skipped_and_what_is_said_later_is_no_a
                 || matches!(&found, Err(guard_core::port::OpError::Unavailable { .. })),
             "{found:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn every_login_shell_runs_the_command_line() {
+    for login in Login::ALL {
+        let name = format!("environment::every_login_shell_runs_the_command_line, {}", login.name());
+        if skip::unless(login.need(), &name) {
+            continue;
+        }
+        let ws = Ws::over(login.process(TargetId::new(login.name()))).await;
+        works(&ws).await;
     }
 }
 

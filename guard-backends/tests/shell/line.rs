@@ -123,9 +123,10 @@ async fn a_lost_reply_is_unknown_only_while_the_target_cannot_be_reached() {
         let (faults, transport) = faulty();
         let ws = Ws::with(transport, |builder| builder.reconnect(2, Duration::from_millis(1))).await;
         // The reply is lost, or the request is: the controller cannot tell.
-        let (way, at) = match applied {
-            true => (Way::FromShell, At::request(Method::Commit, 1)),
-            false => (Way::ToShell, At::tail(1).byte(5)),
+        let (way, at) = if applied {
+            (Way::FromShell, At::request(Method::Commit, 1))
+        } else {
+            (Way::ToShell, At::tail(1).byte(5))
         };
         faults.plan(way, at, Fault::Cut);
         // The session is open; no other one is to be had.

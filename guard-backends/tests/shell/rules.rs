@@ -47,7 +47,7 @@ async fn a_reply_that_is_not_whole_and_ours_is_no_answer() {
                 Err(OpError::Unavailable { .. }) => {}
                 // A path that was changed on the way is no path, or another one; it is not there that it is absent.
                 Err(other) => {
-                    assert!(!matches!(other, OpError::NotFound { .. }), "{fault:?} at {byte}: {other:?}")
+                    assert!(!matches!(other, OpError::NotFound { .. }), "{fault:?} at {byte}: {other:?}");
                 }
             }
             faults.kill_orphans().await;

@@ -224,7 +224,7 @@ async fn cut(bench: &Bench, line: &Line, way: Way, at: At, old: Option<&[u8]>) -
     match reply.outcome {
         Outcome::Done => same(&format!("{what}: reported as done"), &now.as_deref(), &Some(new.as_bytes()))?,
         Outcome::Refused => {
-            same(&format!("{what}: reported as refused ({:?})", reply.refusal), &now.as_deref(), &old)?
+            same(&format!("{what}: reported as refused ({:?})", reply.refusal), &now.as_deref(), &old)?;
         }
         Outcome::Unknown => {
             return broken(format!("{what}: unknown, though the target can be reached: {:?}", reply.refusal));
