@@ -70,7 +70,7 @@ pub(crate) async fn settle(guard: &GuardState) {
     for commit in open {
         let settled = match guard.ops.settle(&commit).await {
             Ok(settled) => Some(settled),
-            // The target has no record of it, or never loses a reply.
+            // The target has no record of it: nobody will ever know.
             Err(OpError::Unsupported { .. }) => None,
             Err(error) => {
                 tracing::debug!(%commit, %error, "not settled yet");
@@ -78,30 +78,36 @@ pub(crate) async fn settle(guard: &GuardState) {
             }
         };
         // Another call may have asked meanwhile, and told.
-        if let (Some(lost), Some(settled)) = (guard.unsettled.remove(&commit), settled) {
+        if let Some(lost) = guard.unsettled.remove(&commit) {
             tell(guard, lost, settled);
         }
     }
 }
 
-fn tell(guard: &GuardState, lost: Lost, settled: Settled) {
+fn tell(guard: &GuardState, lost: Lost, settled: Option<Settled>) {
     let (outcome, code, words) = match &settled {
-        Settled::Applied => (Outcome::Done, None, "it is in effect, all of it"),
-        Settled::NotApplied => (
+        Some(Settled::Applied { .. }) => (Outcome::Done, None, "it is in effect, all of it"),
+        Some(Settled::NotApplied { .. }) => (
             Outcome::Refused,
             Some(Code::StateUnavailable),
             "nothing of it is in effect; make the call again",
         ),
-        Settled::Conflict { .. } => (
+        Some(Settled::Conflict { .. }) => (
             Outcome::Unknown,
             Some(Code::OutcomeUnknown),
             "it is in effect in part, or another writer was there; look at every path before anything else is \
              done to it",
         ),
+        None => (
+            Outcome::Unknown,
+            Some(Code::OutcomeUnknown),
+            "the target cannot tell any more; look at every path before anything else is done to it",
+        ),
     };
     let left = match settled {
-        Settled::Conflict { fates } => fates.into_iter().filter_map(left).collect(),
-        _ => Vec::new(),
+        Some(Settled::Applied { left } | Settled::NotApplied { left }) => left,
+        Some(Settled::Conflict { fates }) => fates.into_iter().filter_map(left).collect(),
+        None => Vec::new(),
     };
     let paths = lost.paths.join(", ");
     let message = format!("An earlier {} of {paths}, whose answer was lost: {words}.", lost.tool.name());

@@ -293,13 +293,13 @@ async fn a_settled_commit_is_told_truly_and_one_that_comes_too_late_does_nothing
     memory.commit(batch("done", change(Precondition::Absent))).await.unwrap();
     memory.commit(batch("refused", change(Precondition::Absent))).await.unwrap_err();
     let settled = async |id: &str| memory.settle(&CommitId(id.into())).await.unwrap();
-    assert_eq!(settled("done").await, Settled::Applied);
-    assert_eq!(settled("refused").await, Settled::NotApplied);
-    assert_eq!(settled("late").await, Settled::NotApplied);
+    assert_eq!(settled("done").await, Settled::APPLIED);
+    assert_eq!(settled("refused").await, Settled::NOT_APPLIED);
+    assert_eq!(settled("late").await, Settled::NOT_APPLIED);
     memory.world().unlink("/ws/a").unwrap();
     let late = memory.commit(batch("late", change(Precondition::Absent))).await.unwrap_err();
     assert!(matches!(late.cause, CommitFailure::Op(OpError::Unavailable { .. })), "{late:?}");
-    assert_eq!(settled("late").await, Settled::NotApplied);
+    assert_eq!(settled("late").await, Settled::NOT_APPLIED);
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ async fn a_fault_before_the_request_leaves_the_target_alone_and_one_after_it_los
     let commit = CommitId("third".into());
     assert_eq!(lost.cause, CommitFailure::Op(OpError::OutcomeUnknown { commit: commit.clone() }));
     assert_eq!(lost.fates, [Fate::Unknown]);
-    assert_eq!(failing.settle(&commit).await.unwrap(), Settled::Applied);
+    assert_eq!(failing.settle(&commit).await.unwrap(), Settled::APPLIED);
     assert_eq!(world.read("/ws/third").unwrap(), b"3");
 
     assert_eq!(stat(&failing, ws, "first", Last::Follow).await.unwrap_err(), OpError::TargetChanged);

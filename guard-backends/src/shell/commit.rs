@@ -169,8 +169,17 @@ pub(super) fn outcome(items: Vec<Item>, batch: &Batch) -> Result<Result<Committe
         return Ok(Err(CommitError { cause: answer::failure(*failed)?, at, fates }));
     }
     let mut changes = Vec::with_capacity(count);
-    for index in 0..count {
-        changes.push(applied(&mut items, index)?);
+    for (index, change) in batch.changes.iter().enumerate() {
+        let done = applied(&mut items, index)?;
+        let put = match &change.effect {
+            Effect::Put { content, .. } => Some(content.digest()),
+            _ => None,
+        };
+        // Nothing else could have been carried out.
+        if done.resolved != change.place.expect || put.is_some_and(|put| done.after.digest() != Some(put)) {
+            return Err(Noise::new("a report of something that was not asked for"));
+        }
+        changes.push(done);
     }
     items.end()?;
     Ok(Ok(Committed { changes, settled: false }))

@@ -14,6 +14,8 @@ use super::wire::{Boot, Hello, Noise, Record, ReplyEvent, ReplyReader, Request, 
 
 /// How many bytes are moved at a time.
 pub(super) const PIECE: usize = 256 * 1024;
+/// How long the end of a session is waited for.
+const KILL_MAX: Duration = Duration::from_secs(5);
 /// How much of the target's standard error is kept for people.
 const WORDS_MAX: usize = 2048;
 
@@ -79,6 +81,10 @@ pub(super) enum Item {
 
 /// The bodies of a commit, in pieces.
 pub(super) type Bodies = Receiver<Result<Vec<u8>, SourceError>>;
+
+/// How many records a reply may have for each that was asked for, signs of life among them, and how many in all for
+/// none: what says more is no answer.
+const RECORDS_MAX: (u64, u64) = (64, 1024);
 
 /// Where a reply's bodies go.
 pub(super) enum Sink<'a> {
@@ -161,11 +167,11 @@ impl Connection {
         match tokio::time::timeout(settings.hello, connection.greet(&boot.input)).await {
             Ok(Ok(())) => Ok(connection),
             Ok(Err(error)) => {
-                connection.end.kill().await;
+                connection.kill().await;
                 Err(error)
             }
             Err(_) => {
-                connection.end.kill().await;
+                connection.kill().await;
                 let why = format!("nothing within {} s{}", settings.hello.as_secs(), connection.last_words());
                 Err(ConnectError::NoHello { why })
             }
@@ -266,7 +272,7 @@ impl Connection {
             Ok(_) => {}
             // The line is whole: a shell that finds it closed before the tail clears away what it staged.
             Err(Lost::Source(_)) => self.close().await,
-            Err(_) => self.end.kill().await,
+            Err(_) => self.kill().await,
         }
         outcome.map_err(|lost| lost.with(&self.last_words()))
     }
@@ -283,7 +289,14 @@ impl Connection {
         };
         // Whatever stays is looked for on the next session.
         let _ = tokio::time::timeout(self.progress, rest).await;
-        self.end.kill().await;
+        self.kill().await;
+    }
+
+    /// Ends the session, and does not wait for long if that cannot be done.
+    async fn kill(&mut self) {
+        // A pipe is closed by being dropped.
+        self.input = Box::new(tokio::io::sink());
+        let _ = tokio::time::timeout(self.progress.min(KILL_MAX), self.end.kill()).await;
     }
 
     async fn exchange(
@@ -295,7 +308,8 @@ impl Connection {
         let Self { input, output, reader, buffer, nonce, progress, had_ended, making, .. } = self;
         let line = Line::new(*progress);
         making.clear();
-        let mut collect = Collect { items: Vec::new(), making, body: None, taken: 0, sink };
+        let records = RECORDS_MAX.0.saturating_mul(request.verb.records()).saturating_add(RECORDS_MAX.1);
+        let mut collect = Collect { items: Vec::new(), making, body: None, taken: 0, records, sink };
         let write = send(input, request, nonce, bodies, &line);
         tokio::pin!(write);
         let (mut writing, mut replied) = (true, false);
@@ -450,10 +464,16 @@ async fn send(
         return put(input, &head, line).await;
     }
     put(input, &head, line).await?;
+    let mut left: u64 = request.bodies().iter().sum();
     if let Some(mut bodies) = bodies {
         while let Some(piece) = bodies.recv().await {
-            put(input, &piece.map_err(Written::Source)?, line).await?;
+            let piece = piece.map_err(Written::Source)?;
+            left = left.saturating_sub(piece.len() as u64);
+            put(input, &piece, line).await?;
         }
+    }
+    if left > 0 {
+        return Err(Written::Source(SourceError::Io("the source gave up".to_owned())));
     }
     line.sent();
     put(input, &request.tail(nonce), line).await
@@ -484,11 +504,17 @@ struct Collect<'a> {
     making: &'a mut Vec<(usize, Vec<u8>)>,
     body: Option<Vec<u8>>,
     taken: u64,
+    /// How many more records there may be.
+    records: u64,
     sink: Sink<'a>,
 }
 
 impl Collect<'_> {
     async fn take(&mut self, event: ReplyEvent, expected: u64) -> Result<Going, Noise> {
+        if matches!(event, ReplyEvent::Record { .. }) {
+            self.records =
+                self.records.checked_sub(1).ok_or_else(|| Noise::new("more records than any reply has"))?;
+        }
         match event {
             ReplyEvent::Noise(_) => return Err(Noise::new("noise after the hello")),
             ReplyEvent::Record { seq, .. } if seq != expected => {

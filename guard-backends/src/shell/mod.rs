@@ -170,14 +170,15 @@ impl Builder {
 
 fn capabilities(hello: &Hello) -> Capabilities {
     let home = match hello.get("home") {
-        // It was told, and there is none.
-        Some("") => Fact::Known(None),
-        Some(home) => TargetPath::new(home).map_or(Fact::Unknown, |home| Fact::Known(Some(home))),
-        None => Fact::Unknown,
+        // An empty one is none that was found, which does not say that there is none.
+        Some(home) if !home.is_empty() => {
+            TargetPath::new(home).map_or(Fact::Unknown, |home| Fact::Known(Some(home)))
+        }
+        _ => Fact::Unknown,
     };
     let tier = match hello.get("exchange") {
-        None | Some("") => Tier::Window,
-        Some(_) => Tier::Exchange,
+        Some("mv" | "exch" | "perl") => Tier::Exchange,
+        _ => Tier::Window,
     };
     let uid = hello.get("uid").and_then(|uid| uid.parse().ok()).unwrap_or(u32::MAX);
     Capabilities { home, uid, tier, lease: LeaseSupport::No }
@@ -227,7 +228,7 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
     let taken = inner.pool.take(&inner.ledger).await;
     let mut session = taken.map_err(|error| commit::untouched(error.into(), None, count))?;
     let shell = session.shell().unwrap_or_default();
-    let max = batch.changes.len() as u64 * options_max(&batch);
+    let max = (batch.changes.len() as u64).saturating_mul(options_max(&batch));
     let bodies = commit::bodies(&inner, &batch);
     let reply = session.request(roots.clone(), verb, bodies, Sink::Items(max)).await;
     let outcome =
@@ -236,8 +237,8 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
         Ok(outcome) => {
             inner.pool.give_back(session);
             let settled = match &outcome {
-                Ok(_) => Settled::Applied,
-                Err(error) if error.fates.iter().all(is_clean) => Settled::NotApplied,
+                Ok(_) => Settled::APPLIED,
+                Err(error) if error.fates.iter().all(is_clean) => Settled::NOT_APPLIED,
                 Err(error) => Settled::Conflict { fates: error.fates.clone() },
             };
             inner.ledger.settled(&batch.id, settled, Vec::new());
@@ -245,8 +246,12 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
         }
         Err(lost) => {
             // Whatever was staged is looked for, and removed, on the next session.
-            let (id, made) = (batch.id.clone(), session.making());
-            inner.ledger.pending(Pending { id, shell, roots, options, changes, made });
+            let (id, mut made) = (batch.id.clone(), session.making());
+            // Whatever a broken stream may have said: only on the way to a change directories are made.
+            made.retain(|(change, path)| {
+                changes.get(*change).is_some_and(|change| change.is_on_the_way(path))
+            });
+            inner.ledger.pending(Pending { id, shell, roots, options, changes, made, failures: 0 });
             drop(session);
             match lost {
                 Lost::Source(SourceError::Mismatch) => {
@@ -283,8 +288,8 @@ async fn look_into(inner: &Inner, batch: &Batch, why: String) -> Result<Committe
         inner.pool.give_back(session);
     }
     match inner.ledger.get(&batch.id) {
-        Some((Settled::Applied, fates)) => Ok(commit::found_applied(batch, inner, fates)),
-        Some((Settled::NotApplied, fates)) => {
+        Some((Settled::Applied { .. }, fates)) => Ok(commit::found_applied(batch, inner, fates)),
+        Some((Settled::NotApplied { .. }, fates)) => {
             let why = format!("{why}; nothing was changed");
             Err(CommitError { cause: OpError::Unavailable { why }.into(), at: None, fates })
         }
@@ -413,7 +418,11 @@ impl FileOps for Shell {
             if let Some((settled, _)) = inner.ledger.get(&id) {
                 return Ok(settled);
             }
-            let session = inner.pool.take_anew(&inner.ledger).await?;
+            let session = inner.pool.take_anew(&inner.ledger).await.map_err(|error| match error {
+                // The tools are missing for now; that is no answer about the commit.
+                OpError::Unsupported { what } => OpError::Unavailable { why: what },
+                error => error,
+            })?;
             inner.pool.give_back(session);
             inner
                 .ledger

@@ -16,6 +16,8 @@ pub(super) struct Pool {
     settings: Settings,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
+    /// Held by whoever settles: what two settle at once, they would undo to each other.
+    settling: tokio::sync::Mutex<()>,
     /// What the first session said: every other one has to be of the same machine.
     first: Hello,
 }
@@ -44,7 +46,14 @@ impl Pool {
     pub(super) fn new(transport: Arc<dyn Transport>, settings: Settings, first: Connection) -> Self {
         let permits = Arc::new(Semaphore::new(settings.pool));
         let hello = first.hello.clone();
-        Self { transport, settings, permits, idle: Mutex::new(vec![first]), first: hello }
+        Self {
+            transport,
+            settings,
+            permits,
+            idle: Mutex::new(vec![first]),
+            settling: tokio::sync::Mutex::default(),
+            first: hello,
+        }
     }
 
     /// Takes an idle session, or opens one; commits whose outcome is not known are looked into first.
@@ -108,13 +117,18 @@ impl Pool {
         if !is_same_machine(&self.first, &connection.hello) {
             return Err(OpError::TargetChanged);
         }
+        let _one = self.settling.lock().await;
         for pending in ledger.open() {
             match settle::settle(&mut connection, &pending).await {
                 Ok((settled, fates)) => {
                     tracing::info!(commit = %pending.id, ?settled, "a commit was looked into");
                     ledger.settled(&pending.id, settled, fates);
                 }
-                Err(Lost::Unsent(why) | Lost::Sent(why)) => return Err(OpError::Unavailable { why }),
+                Err(Lost::Unsent(why)) => return Err(OpError::Unavailable { why }),
+                Err(Lost::Sent(why)) => {
+                    ledger.failed(&pending.id);
+                    return Err(OpError::Unavailable { why });
+                }
                 Err(Lost::Source(error)) => return Err(OpError::Unavailable { why: format!("{error:?}") }),
             }
         }
@@ -133,8 +147,12 @@ fn is_same_machine(first: &Hello, now: &Hello) -> bool {
     if same("machine") == Some(false) || same("uid") == Some(false) {
         return false;
     }
+    // Something has to say that it is the same.
+    if same("machine").is_none() && same("rootid").is_none() {
+        return false;
+    }
     match same("bootid") {
-        Some(false) => true,
+        Some(false) => same("machine") == Some(true),
         _ => same("rootid") != Some(false),
     }
 }

@@ -10,6 +10,8 @@ use super::connection::{Connection, Item, Lost, Sink};
 use super::query::Items;
 use super::wire::{Change, Noise, Options, Record, RootRef, Verb, Verdict};
 
+/// How often a settlement may fail.
+const FAILURES: u32 = 6;
 /// How many outcomes are remembered.
 const REMEMBERED: usize = 1024;
 
@@ -40,6 +42,8 @@ pub(super) struct Pending {
     pub(super) changes: Vec<Change>,
     /// The directories that it said it was making, each with its change.
     pub(super) made: Vec<(usize, Vec<u8>)>,
+    /// How often a settlement failed on the target.
+    pub(super) failures: u32,
 }
 
 impl Ledger {
@@ -50,6 +54,19 @@ impl Ledger {
     /// Remembers an outcome, and what became of each change.
     pub(super) fn settled(&self, id: &CommitId, outcome: Settled, fates: Vec<Fate>) {
         self.with(|entries| entries.put(id, Outcome::Settled(outcome, fates)));
+    }
+
+    /// Counts a settlement that failed on the target; after a few, the outcome is taken to be beyond finding out, so
+    /// that one commit does not keep the target from everything else.
+    pub(super) fn failed(&self, id: &CommitId) {
+        self.with(|entries| {
+            let Some(Outcome::Pending(pending)) = entries.known.get_mut(id) else { return };
+            pending.failures += 1;
+            if pending.failures >= FAILURES {
+                let fates = vec![Fate::Unknown; pending.changes.len()];
+                entries.put(id, Outcome::Settled(Settled::Conflict { fates: fates.clone() }, fates));
+            }
+        });
     }
 
     /// Remembers that an outcome is not known.
@@ -102,6 +119,14 @@ impl Entries {
     }
 }
 
+fn left(fates: &[Fate]) -> Vec<String> {
+    let left = |fate: &Fate| match fate {
+        Fate::Left { what } => Some(what.clone()),
+        _ => None,
+    };
+    fates.iter().filter_map(left).collect()
+}
+
 /// Finds out on a new session what became of a commit, and brings what is half done to an end.
 pub(super) async fn settle(
     connection: &mut Connection,
@@ -125,8 +150,8 @@ fn read(items: Vec<Item>, count: usize) -> Result<(Settled, Vec<Fate>), Noise> {
     };
     let fates = commit::fates(&mut items, count)?;
     let settled = match verdict {
-        Verdict::Applied => Settled::Applied,
-        Verdict::NotApplied => Settled::NotApplied,
+        Verdict::Applied => Settled::Applied { left: left(&fates) },
+        Verdict::NotApplied => Settled::NotApplied { left: left(&fates) },
         Verdict::Conflict => Settled::Conflict { fates: fates.clone() },
     };
     Ok((settled, fates))

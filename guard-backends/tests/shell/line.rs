@@ -138,7 +138,7 @@ async fn a_lost_reply_is_unknown_only_while_the_target_cannot_be_reached() {
         assert_eq!(error.fates, [Fate::Unknown]);
         assert!(matches!(ws.shell.settle(&id).await, Err(OpError::Unavailable { .. })));
         faults.accept();
-        let expected = if applied { Settled::Applied } else { Settled::NotApplied };
+        let expected = if applied { Settled::APPLIED } else { Settled::NOT_APPLIED };
         assert_eq!(ws.shell.settle(&id).await, Ok(expected.clone()));
         assert_eq!(ws.shell.settle(&id).await, Ok(expected));
         assert_eq!(ws.path("new").exists(), applied);
@@ -221,6 +221,6 @@ async fn another_machine_behind_the_same_name_is_refused_and_settles_nothing() {
     assert_eq!(ws.shell.settle(&id).await, Err(OpError::TargetChanged));
     // Back on the first machine it is found out.
     std::fs::remove_file(&flag).unwrap();
-    assert_eq!(ws.shell.settle(&id).await, Ok(Settled::Applied));
+    assert_eq!(ws.shell.settle(&id).await, Ok(Settled::APPLIED));
     faults.kill_orphans().await;
 }

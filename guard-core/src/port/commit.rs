@@ -331,12 +331,25 @@ pub enum Fate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settled {
     /// Every change is in effect.
-    Applied,
+    Applied {
+        /// Names under which bytes stay, each with the reason.
+        left: Vec<String>,
+    },
     /// No change is in effect.
-    NotApplied,
+    NotApplied {
+        /// Names under which bytes stay, each with the reason.
+        left: Vec<String>,
+    },
     /// Neither: another writer was there too, or only a part is in effect.
     Conflict {
         /// What became of each change.
         fates: Vec<Fate>,
     },
+}
+
+impl Settled {
+    /// Every change is in effect, and nothing else is left.
+    pub const APPLIED: Self = Self::Applied { left: Vec::new() };
+    /// No change is in effect, and nothing is left.
+    pub const NOT_APPLIED: Self = Self::NotApplied { left: Vec::new() };
 }

@@ -294,8 +294,8 @@ impl FileOps for Memory {
     async fn settle(&self, commit: &CommitId) -> Result<Settled, OpError> {
         let mut state = self.lock();
         Ok(match *state.log.entry(commit.clone()).or_insert(Logged::Fenced) {
-            Logged::Applied => Settled::Applied,
-            Logged::NotApplied | Logged::Fenced => Settled::NotApplied,
+            Logged::Applied => Settled::APPLIED,
+            Logged::NotApplied | Logged::Fenced => Settled::NOT_APPLIED,
         })
     }
 

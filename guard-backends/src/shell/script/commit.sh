@@ -240,6 +240,50 @@ g_let_all_go() {
         fi
     done
     [ $# -ne 0 ] || return 0
+    g_remove_where "$@"
+}
+
+# Removes files, each in its own directory, which is held: a directory that is exchanged for a link meanwhile leads
+# nowhere. What is the only one of its kind is in the directory that is held already.
+g_remove_where() {
+    g_xdone=/
+    for g_xone; do
+        case $g_xone in
+        ./*)
+            g_xdone=$g_xdone./
+            "$g_rm" -f "$g_xone"
+            ! g_there "$g_xone" || g_left_over "$g_xone"
+            ;;
+        esac
+    done
+    for g_xone; do
+        g_xat=${g_xone%/*}
+        case $g_xone:$g_xdone in
+        ./*) continue ;;
+        *"/$g_xat//"*) continue ;;
+        esac
+        g_xdone=$g_xdone/$g_xat//
+        g_remove_from "$g_xat" "$@"
+    done
+}
+
+# Removes those of the files that are in DIRECTORY: DIRECTORY FILE...
+g_remove_from() {
+    shift
+    for g_xfile; do
+        shift
+        [ "${g_xfile%/*}" != "$g_xat" ] || set -- "$@" "${g_xfile##*/}"
+    done
+    if ! g_enter "${g_xat:-/}"; then
+        for g_xfile; do
+            g_left_over "$g_xat/$g_xfile"
+        done
+        return
+    fi
+    for g_xfile; do
+        shift
+        set -- "$@" "./$g_xfile"
+    done
     "$g_rm" -f "$@"
     for g_xfile; do
         ! g_there "$g_xfile" || g_left_over "$g_xfile"
@@ -261,8 +305,8 @@ g_sums_of() {
 
 # Says that a file could not be removed: it is found by its name among the changes.
 g_left_over() {
-    for g_xone in $g_xlist; do
-        g_load "${g_xone%%:*}"
+    for g_xitem in $g_xlist; do
+        g_load "${g_xitem%%:*}"
         case ${1##*/}:$g_xkind in
         "$g_xstage":move) g_xat=$g_xtd ;;
         "$g_xstage":* | "$g_xaside":*) g_xat=$g_xd ;;
@@ -299,7 +343,12 @@ g_reply_applied() {
             esac
         fi
         if [ -n "$g_xshow" ] && g_enter "$g_xd" && [ ! -L "./$g_xshow" ] && [ -f "./$g_xshow" ]; then
+            g_xsaid=
             { g_show; } 8< "./$g_xshow"
+            if [ -z "$g_xsaid" ]; then
+                [ "$g_xpre" = any ] || g_stays "$g_xd" "$g_xshow" "what was at $g_xp before; it cannot be read any more"
+                g_say_applied
+            fi
         else
             g_say_applied
         fi
@@ -309,6 +358,7 @@ g_reply_applied() {
 
 # Lets the displaced file go that is open on descriptor 8, says so, and then sends its bytes.
 g_show() {
+    g_xsaid=1
     [ "$g_xpre" = any ] || g_let_go "$g_xd" "$g_xshow" "${g_xarg:-$g_odigest}"
     g_say_applied
     g_record=

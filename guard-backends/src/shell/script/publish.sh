@@ -317,6 +317,13 @@ g_publish_replace() {
         fi
     fi
     g_told_of exchange no
+    # A settlement's directory may have been under STAGE when it was exchanged.
+    if [ -d "./$g_xname" ] && [ ! -L "./$g_xname" ] && g_facts "$g_xname" && [ "$g_type:$g_mode" = directory:0 ]; then
+        g_exchange_names "./$g_xstage" "./$g_xname" && g_is_now ''
+        g_fate unknown
+        g_halt io "${g_xd%/}/$g_xstage" 0 'another session has settled this commit'
+        return
+    fi
     g_judge "$g_xstage"
     g_came_out && return 0
     g_ours_is
@@ -527,6 +534,7 @@ g_publish_move() {
         return
     fi
     g_load_old
+    g_xstands=
     if g_there "./$g_xstage" || g_there "./$g_xundo"; then
         g_halt io "${g_xtd%/}/$g_xstage" 1 'File exists'
         return
@@ -539,7 +547,8 @@ g_publish_move() {
         g_xto=$g_fds/7
         { g_move; } 7< .
     else
-        g_xto=${g_xtd%/}
+        # Whoever stands in the destination cannot be led elsewhere; what was linked is judged there.
+        g_xto=${g_xtd%/} g_xstands=1
         g_move
     fi
 }
@@ -554,13 +563,23 @@ g_same_thing() {
 }
 
 g_move() {
-    if ! g_enter "$g_xd"; then
-        g_halt_error
-        return
+    g_xone=$g_xp g_xtwo=./$g_xstage
+    if [ -z "$g_xstands" ]; then
+        if ! g_enter "$g_xd"; then
+            g_halt_error
+            return
+        fi
+        g_xone=./$g_xname g_xtwo=$g_xto/$g_xstage
     fi
     g_is_now half
-    if ! g_link_to "./$g_xname" "$g_xto/$g_xstage" && ! g_same_thing "./$g_xname" "$g_xto/$g_xstage"; then
+    if ! g_link_to "$g_xone" "$g_xtwo" && ! g_same_thing "$g_xone" "$g_xtwo"; then
         g_is_now ''
+        g_xcode=$g_code g_xtext=$g_text
+        if ! g_enter "$g_xd"; then
+            g_halt_error
+            return
+        fi
+        g_code=$g_xcode g_text=$g_xtext g_at=$g_xp
         case $g_code in
         cross-device | no-support | not-permitted) g_copy ;;
         not-found)
@@ -807,6 +826,8 @@ g_goes_empty() {
     set -- ./* ./.[!.]* ./..?*
     set -f
     g_xrc=0
+    # What cannot be read looks empty.
+    [ -r . ] || g_xrc=1
     for g_xone; do
         g_there "$g_xone" || continue
         case $g_xgoing in

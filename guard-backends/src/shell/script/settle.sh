@@ -9,7 +9,7 @@ g_settle() {
     g_records && g_read_made && g_tail || g_broken
     [ -n "${g_xsync_tried-}" ] || g_try_fsync
     g_xsync_tried=1
-    g_xdead=
+    g_xdead= g_cwd=
     if g_end_old; then
         g_xdead=1
     else
@@ -19,11 +19,12 @@ g_settle() {
     g_xpublished=0 g_xthere=0 g_xnot=0 g_xhalf=0 g_xunclear=0 g_xpending=0 g_xtemps=
     g_xn=0
     while [ "$g_xn" -lt "$g_count" ]; do
+        g_sign "$g_xn"
         g_load "$g_xn"
         g_judge_change
         eval "g_xj_$g_xn=\$g_xj"
         case $g_xj in
-        published) g_xpublished=$((g_xpublished + 1)) ;;
+        published) g_xpublished=$((g_xpublished + 1)) g_xlatest=$g_xn ;;
         there) g_xthere=$((g_xthere + 1)) ;;
         not) g_xnot=$((g_xnot + 1)) ;;
         half) g_xhalf=$((g_xhalf + 1)) ;;
@@ -32,8 +33,10 @@ g_settle() {
         esac
         g_xn=$((g_xn + 1))
     done
+    [ "$g_xpublished" -eq 0 ] || g_judge_order
     g_record=
-    if [ "$((g_xnot + g_xhalf))" -eq 0 ] && [ "$((g_xpublished + g_xthere))" -gt 0 ]; then
+    if [ "$((g_xnot + g_xhalf))" -eq 0 ] && [ "$((g_xpublished + g_xthere))" -gt 0 ] &&
+        { [ "$g_xunclear" -eq 0 ] || [ "$g_xpublished" -gt 0 ]; }; then
         # Temporary files go only when everything was published, so that what does not tell was published too.
         g_settle_applied
     elif [ "$((g_xnot + g_xhalf + g_xunclear + g_xpending))" -eq 0 ]; then
@@ -45,6 +48,22 @@ g_settle() {
     fi
     g_forget_judged
     g_forget
+}
+
+# Changes are published in order, and let go in order. What has no temporary file and comes after the last that has
+# one was not done.
+g_judge_order() {
+    g_xn=$((g_xlatest + 1))
+    while [ "$g_xn" -lt "$g_count" ]; do
+        eval "g_xj=\$g_xj_$g_xn g_xline=\$g_xc_$g_xn"
+        case $g_xj:$g_xline in
+        unclear:remove* | unclear:move*)
+            eval "g_xj_$g_xn=not"
+            g_xunclear=$((g_xunclear - 1)) g_xnot=$((g_xnot + 1))
+            ;;
+        esac
+        g_xn=$((g_xn + 1))
+    done
 }
 
 # Reads which directories the commit told that it was making: those are removed if they are empty. 1: the stream
@@ -94,7 +113,9 @@ g_settle_unclear() {
     while [ "$g_xn" -lt "$g_count" ]; do
         g_xi=$g_xn
         eval "g_xj=\$g_xj_$g_xn"
-        [ "$g_xj" != unclear ] || g_fate unknown
+        case $g_xj in
+        unclear | there) g_fate unknown ;;
+        esac
         g_xn=$((g_xn + 1))
     done
     g_record=
@@ -123,6 +144,16 @@ g_settle_not_applied() {
             if [ "$g_xj" = there ] && [ -n "$g_xtemps" ]; then
                 g_load "$g_xn"
                 g_is_now rmdir
+            elif [ "$g_xj" = there ]; then
+                g_xi=$g_xn
+                g_fate unknown
+            fi
+            ;;
+        # It may have been done by this commit, whose other changes another writer took back; nothing tells.
+        *)
+            if [ "$g_xj" = there ] && [ "$g_xs" != temp ]; then
+                g_xi=$g_xn
+                g_fate unknown
             fi
             ;;
         esac
@@ -145,10 +176,17 @@ g_settle_not_applied() {
 # Ends the old shell and what it runs. 0: it is proven that it does nothing any more.
 g_end_old() {
     g_is_number "$g_opt_pid" && [ "$g_opt_pid" -gt 1 ] && [ "$g_opt_pid" != "$$" ] || return 1
-    # Not there, or not ours, so that it has another number's owner by now.
-    kill -0 "$g_opt_pid" || return 0
-    [ -n "$g_fds" ] && [ -n "$g_opt_start" ] || return 1
-    g_old_lives || return 0
+    if [ -z "$g_fds" ] || [ -z "$g_opt_start" ]; then
+        return 1
+    fi
+    if ! g_old_lives; then
+        # A tool that it had started lives on without it.
+        g_orphans
+        [ -n "$g_xfamily" ] || return 0
+        kill -KILL $g_xfamily
+        g_wait_for_end 1000
+        return
+    fi
     g_process_user "$g_opt_pid"
     [ "$g_xuser" = "$g_euid" ] || return 1
     # In the middle of a commit it takes back what it did, or finishes it, and knows more than what is on disk.
@@ -241,6 +279,19 @@ g_descendants() {
     done
 }
 
+# Lists the tools of the old shell, by the mark that it gave them.
+g_orphans() {
+    g_xfamily=
+    set +f
+    set -- /proc/[1-9]*
+    set -f
+    for g_xone; do
+        case $("$g_cat" "$g_xone/environ" 2>/dev/null) in
+        *"g_mark=$g_opt_pid.$g_opt_start."*) g_xfamily="$g_xfamily ${g_xone#/proc/}" ;;
+        esac
+    done
+}
+
 # Takes the temporary names from a shell that may still be going to use them. A directory of that name makes its
 # exclusive creation fail; what is there already gets another name, so that its link, rename or exchange fails.
 #
@@ -248,9 +299,10 @@ g_descendants() {
 g_block_all() {
     g_xn=0
     while [ "$g_xn" -lt "$g_count" ]; do
+        g_sign "$g_xn"
         g_load "$g_xn"
         case $g_xkind in
-        put) g_block "$g_xd" "$g_xstage" "$g_xaside" "$g_xundo" ;;
+        put) g_xold_stage=$g_xstage && g_block "$g_xd" "$g_xstage" "$g_xaside" "$g_xundo" ;;
         remove) g_block "$g_xd" "$g_xaside" ;;
         move)
             g_block "$g_xtd" "$g_xstage" "$g_xundo"
@@ -271,15 +323,29 @@ g_block() {
         g_rotated "$g_xone"
         # It has been settled before.
         ! g_there "./$g_xrotated" || continue
+        g_xaway=$g_xrotated
+        g_rotated "$g_xaway"
         g_xturn=0
         while [ "$g_xturn" -lt 8 ]; do
+            # What was taken away by an earlier settlement, which let it go, is not to be made anew: the old shell may
+            # be about to exchange it.
+            if g_there "./$g_xrotated" && ! g_there "./$g_xone"; then
+                break
+            fi
             # A mode that no program gives tells what it is.
-            if "$g_mkdir" -m 0 "./$g_xone"; then
+            if ! g_there "./$g_xrotated" && "$g_mkdir" -m 0 "./$g_xone"; then
                 g_stays "$g_xat" "$g_xone" 'it keeps a session that may still be alive from going on'
                 break
             fi
-            [ -L "./$g_xone" ] || [ ! -d "./$g_xone" ] || break
-            ! g_rename "./$g_xone" "./$g_xrotated" || break
+            if [ ! -L "./$g_xone" ] && [ -d "./$g_xone" ]; then
+                g_stays "$g_xat" "$g_xone" 'it keeps a session that may still be alive from going on'
+                break
+            fi
+            # Only what can be exchanged needs it; in a directory that is removed it would be in the way.
+            if [ "$g_xkind:$g_xone" = "put:$g_xold_stage" ] && "$g_mkdir" -m 0 "./$g_xrotated"; then
+                g_stays "$g_xat" "$g_xrotated" "it says that $g_xone was taken from a session that may still be alive"
+            fi
+            ! g_rename "./$g_xone" "./$g_xaway" || break
             g_xturn=$((g_xturn + 1))
         done
     done
@@ -319,7 +385,15 @@ g_judge_change() {
         not-found)
             case $g_xkind in
             rmdir) g_xj=there ;;
-            remove | move) ;;
+            # As after a removal of the directory in the same batch.
+            remove) g_xj=there ;;
+            move)
+                if g_enter "$g_xtd"; then
+                    g_judge "$g_xtname"
+                    ! g_came_out || g_xj=there
+                fi
+                ;;
+            put) [ "$g_xpre" = content ] || g_xj=not ;;
             *) g_xj=not ;;
             esac
             ;;
@@ -472,7 +546,7 @@ g_judge_put() {
         g_is_now temp
         g_drop_second
         ;;
-    any:absent:absent:*) g_xj=not ;;
+    any:absent:absent:absent) g_xj=not ;;
     content:old:*)
         g_xj=not
         g_drop_second
@@ -506,13 +580,23 @@ g_judge_put() {
         g_xj=not
         g_is_now temp
         ;;
-    *:absent:*) ;;
+    *:absent:absent) ;;
+    *:absent:*) g_stays "$g_xd" "$g_xaside" 'what was displaced' ;;
     *) g_stays "$g_xd" "$g_xstage" 'neither what was staged nor what was demanded' ;;
     esac
 }
 
 # The same bytes before and after: whichever is there is right.
 g_judge_same() {
+    # With another mode, what is under STAGE is what was displaced.
+    if [ "$g_xat:$g_xword" = new:new ] && g_facts "$g_xstage" && ! g_same_mode; then
+        g_facts "$g_xname" && g_same_mode && {
+            g_ours_at "$g_xname"
+            g_xj=published
+            g_is_now swap
+            return
+        }
+    fi
     [ "$g_xat" = new ] && g_xj=nothing
     case $g_xmode:$g_xj in
     keep:* | exec:* | *:unclear) ;;
@@ -552,7 +636,8 @@ g_take_part_back() {
 
 g_is_part() {
     g_facts "$1" && [ "$g_type" = regular ] || return 1
-    [ "$g_len" -gt 0 ] || return 0
+    # Not by arithmetic: mksh takes 2 GiB for less than nothing.
+    [ "$g_len" != 0 ] || return 0
     g_le "$g_len" "$g_xtold" || return 1
     g_h=
     { g_hash; } < "./$1"

@@ -546,6 +546,10 @@ g_new_file() {
         g_xopened=1
         [ "$1" != "$g_xstage" ] || g_is_now temp
         "$3" && g_xrc=0
+        # A tool that is given the name makes it anew where a settlement has taken it.
+        if [ "$g_xrc" -eq 0 ] && [ -n "$g_fds" ] && [ ! "./$1" -ef "$g_fds/6" ]; then
+            g_xrc=1 g_code=io g_text='the file was taken away while it was written'
+        fi
     } 2>/dev/null 6> "./$1"
     set +C
     umask 077

@@ -277,6 +277,8 @@ g_hello() {
         return
     fi
     g_try_self
+    g_mark=$$.$g_start.
+    export g_mark
     umask 077
     for g_one in stat readlink dd cat mkdir rmdir rm mv cp chmod pwd; do
         eval "g_tool=\$g_$g_one"

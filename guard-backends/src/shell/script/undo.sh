@@ -83,11 +83,16 @@ g_undo_all() {
         case $g_xs in
         '' | same | temp | kept | dir | later) continue ;;
         esac
+        g_sign "$g_xu"
         g_xundone=1
         g_load "$g_xu"
         g_load_old
         if ! g_enter "$g_xd"; then
             g_stays "$g_xd" "$g_xname" "it could not be taken back: $g_text"
+            case $g_xs in
+            swap | new | excl) g_stays "$g_xd" "$g_xstage" 'in that directory, wherever it is now' ;;
+            window | place | gone | moved | copied) g_stays "$g_xd" "$g_xaside" 'in that directory, wherever it is now' ;;
+            esac
             g_fate unknown
             continue
         fi
@@ -134,6 +139,17 @@ g_is_settled() {
     return 1
 }
 
+# Names the temporary files of a change that stay: WHY. Those that cannot be looked for are named too.
+g_name_temps() {
+    g_xat=$g_xd
+    [ "$g_xkind" != move ] || g_xat=$g_xtd
+    for g_xone in "$g_xat/$g_xstage" "$g_xd/$g_xaside" "$g_xat/$g_xundo"; do
+        if g_there "$g_xone" || { [ "${g_xone##*/}" != "$g_xundo" ] && ! [ -x "${g_xone%/*}" ]; }; then
+            g_stays "${g_xone%/*}" "${g_xone##*/}" "$1"
+        fi
+    done
+}
+
 # Leaves everything as it is: it is the other session's to tell what became of it.
 g_leave_all() {
     g_xu=0
@@ -144,6 +160,7 @@ g_leave_all() {
         *)
             g_load "$g_xu"
             g_fate unknown
+            g_name_temps 'the commit was broken off, because another temporary file of it was gone'
             ;;
         esac
         g_xu=$((g_xu + 1))
@@ -152,7 +169,7 @@ g_leave_all() {
 
 # Removes staged files that nobody knows, many at a time. What is in them is ours.
 g_drop_staged() {
-    g_xsize=0 g_xu=0
+    g_xlist= g_xsize=0 g_xu=0
     set --
     while [ "$g_xu" -lt "$g_count" ]; do
         eval "g_xs=\${g_xs_$g_xu-}"
@@ -161,17 +178,19 @@ g_drop_staged() {
             g_xat=$g_xd
             [ "$g_xkind" != move ] || g_xat=$g_xtd
             g_path_of "$g_xat" "$g_xstage"
+            g_there "$g_xfile" || [ "$g_cwd" = "$g_xat" ] ||
+                g_stays "$g_xat" "$g_xstage" 'a staged content, whose directory is elsewhere by now'
             set -- "$@" "$g_xfile"
             g_xsize=$((g_xsize + ${#g_xfile}))
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
-                "$g_rm" -f "$@"
+                g_remove_where "$@"
                 g_xsize=0
                 set --
             fi
         fi
         g_xu=$((g_xu + 1))
     done
-    [ $# -eq 0 ] || "$g_rm" -f "$@"
+    [ $# -eq 0 ] || g_remove_where "$@"
     g_xu=0
     while [ "$g_xu" -lt "$g_count" ]; do
         eval "g_xs=\${g_xs_$g_xu-}"

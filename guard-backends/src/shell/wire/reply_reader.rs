@@ -5,7 +5,7 @@ use super::{Noise, Record};
 /// How much noise may come before the hello.
 const NOISE_MAX: usize = 64 * 1024;
 /// How long a record may be.
-const RECORD_MAX: usize = 4 * 1024 * 1024;
+const RECORD_MAX: usize = 256 * 1024;
 
 /// What was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

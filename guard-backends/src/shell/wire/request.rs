@@ -281,6 +281,18 @@ fn root(mut fields: Fields) -> Result<RootRef, Noise> {
 type Records = Vec<Vec<Vec<u8>>>;
 
 impl Verb {
+    /// Returns how many records a reply may be about.
+    pub(crate) fn records(&self) -> u64 {
+        match self {
+            Self::Open(all) => all.len() as u64,
+            Self::Stat(all) => all.len() as u64,
+            Self::Read(all) => all.len() as u64,
+            Self::Stream(_) => 1,
+            Self::List { limit, .. } => *limit,
+            Self::Commit { changes, .. } | Self::Settle { changes, .. } => changes.len() as u64,
+        }
+    }
+
     fn encode(&self) -> (&'static str, String, Records) {
         let none = String::new();
         match self {
@@ -388,6 +400,17 @@ fn all<T>(
             Ok(one)
         })
         .collect()
+}
+
+impl Change {
+    /// Tells whether a directory is on the way to what is changed, or is what is made.
+    pub(crate) fn is_on_the_way(&self, directory: &[u8]) -> bool {
+        let expect = match &self.effect {
+            Effect::Move(to) => &to.expect,
+            _ => &self.place.expect,
+        };
+        expect.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    }
 }
 
 impl Look {

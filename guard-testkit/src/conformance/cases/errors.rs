@@ -157,9 +157,9 @@ pub(super) async fn settling_is_true_or_unsupported(site: Site) -> Result<(), Br
     site.ops.commit(good).await?;
     site.refused_batch("a second creation", bad).await?;
     for (id, expected) in [
-        (good_id, Settled::Applied),
-        (bad_id, Settled::NotApplied),
-        (CommitId("conformance-never-sent".to_owned()), Settled::NotApplied),
+        (good_id, Settled::APPLIED),
+        (bad_id, Settled::NOT_APPLIED),
+        (CommitId("conformance-never-sent".to_owned()), Settled::NOT_APPLIED),
     ] {
         match site.ops.settle(&id).await {
             Err(OpError::Unsupported { .. }) => {}
