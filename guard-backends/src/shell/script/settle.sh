@@ -283,11 +283,18 @@ g_descendants() {
 g_orphans() {
     g_xfamily=
     set +f
-    set -- /proc/[1-9]*
+    set -- /proc/[1-9]*/environ
     set -f
+    if [ -n "$g_grep" ]; then
+        # One process for all of them.
+        set -- $("$g_grep" -lF "g_mark=$g_opt_pid.$g_opt_start." "$@" 2>/dev/null)
+    fi
     for g_xone; do
-        case $("$g_cat" "$g_xone/environ" 2>/dev/null) in
-        *"g_mark=$g_opt_pid.$g_opt_start."*) g_xfamily="$g_xfamily ${g_xone#/proc/}" ;;
+        case $("$g_cat" "$g_xone" 2>/dev/null) in
+        *"g_mark=$g_opt_pid.$g_opt_start."*)
+            g_xone=${g_xone#/proc/}
+            g_xfamily="$g_xfamily ${g_xone%/environ}"
+            ;;
         esac
     done
 }

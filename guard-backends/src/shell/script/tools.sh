@@ -29,7 +29,7 @@ g_find_all() {
     done
     IFS=$g_nl
     for g_one in stat readlink cat dd head tail ls mkdir rmdir rm mv ln link cp chmod chown chgrp touch sync fsync id \
-        uname pwd exch perl python3; do
+        uname pwd grep exch perl python3; do
         g_find "$g_one"
         eval "g_$g_one=\$g_tool"
     done
