@@ -9,6 +9,8 @@
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
 //! - [`transport`] does the same to the byte stream to a shell: paths of another namespace, faults at a chosen byte,
 //!   counts, delays; and it has the shells and the stoppable tools that a stream leads to.
+//! - [`sshd::Sshd`] is an SSH server of a test's own, and [`delay::DelayProxy`] makes it far away; `ssh` (a feature)
+//!   makes it a target for the suite and the contracts.
 //! - [`rival`] is a competing writer in a process of its own, and [`race`] counts what is lost against it.
 
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]

@@ -16,6 +16,8 @@
 //! # }
 //! ```
 
+#[cfg(feature = "contracts")]
+mod contracts;
 mod fixture;
 mod image;
 mod owner;
@@ -43,6 +45,8 @@ use guard_backends::docker::{Builder as Opening, Docker, Endpoint};
 use guard_core::port::TransportError;
 use tokio::io::AsyncWriteExt as _;
 
+#[cfg(feature = "contracts")]
+pub use self::contracts::{DockerContracts, Place};
 pub use self::fixture::DockerFixture;
 pub use self::image::Image;
 pub use self::world::DockerWorld;
@@ -87,11 +91,9 @@ pub struct Output {
 impl DockerTarget {
     /// Starts with an image; the container's name is its own.
     pub fn of(image: Image) -> Builder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Builder {
             image,
-            name: format!("guard-testkit-{}-{count}", std::process::id()),
+            name: fresh_name(),
             command: WAIT.map(str::to_owned).to_vec(),
             user: None,
             workdir: None,
@@ -274,6 +276,12 @@ impl DockerTarget {
     }
 }
 
+fn fresh_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("guard-testkit-{}-{count}", std::process::id())
+}
+
 impl Drop for DockerTarget {
     fn drop(&mut self) {
         let (engine, id) = (self.engine.clone(), std::mem::take(&mut self.id));
@@ -292,6 +300,11 @@ impl Builder {
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
+    }
+
+    /// Gives it another name of its own, to make several containers that are alike.
+    pub fn renamed(self) -> Self {
+        self.name(fresh_name())
     }
 
     /// Lets it run something else than what waits.

@@ -15,6 +15,8 @@
 //! ```
 #![allow(clippy::disallowed_methods, reason = "it starts a server, and writes files of its own")]
 
+#[cfg(feature = "ssh")]
+mod fixture;
 mod login_shell;
 
 use std::fmt::Write as _;
@@ -32,6 +34,10 @@ use std::thread::JoinHandle;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
+#[cfg(all(feature = "ssh", feature = "contracts"))]
+pub use self::fixture::SshdContracts;
+#[cfg(feature = "ssh")]
+pub use self::fixture::SshdFixture;
 pub use self::login_shell::LoginShell;
 
 /// Where Debian and most others have it; `sshd` insists on an absolute path.
