@@ -1,10 +1,11 @@
 //! The command line.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use guard_core::policy::Digest;
 use guard_core::{ByteWindow, ExpectArg};
 
 use crate::roots::Roots;
+use crate::target::Target;
 
 /// File tools that do not destroy what was not seen, do not act on the wrong machine and do not leave the workspace.
 ///
@@ -31,21 +32,17 @@ pub(crate) struct Cli {
 /// What the guard stands on; before the command.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// Where the files are.
-    #[arg(long, value_enum, default_value_t = Target::Local)]
+    /// Where the files are: `local`, `ssh://[USER@]HOST[:PORT]` or `docker://NAME-OR-ID[?user=USER]`.
+    #[arg(long, global = true, display_order = 98, default_value = "local")]
     pub(crate) target: Target,
+    /// What `ssh` reads instead of the user's and the system's configuration.
+    #[arg(long, global = true, display_order = 99, value_name = "FILE")]
+    pub(crate) ssh_config: Option<std::path::PathBuf>,
     #[command(flatten)]
     pub(crate) roots: Roots,
     /// The rules, as TOML; no file is read that is not named here.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,
-}
-
-/// Where the files are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Target {
-    /// This machine.
-    Local,
 }
 
 /// What to do.

@@ -2,23 +2,51 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use guard_core::policy::{Access, Policy, TargetPath};
+use guard_core::policy::{Access, Fact, Policy, TargetPath};
 use nix::unistd::{Uid, User};
 
 use crate::args::GuardArgs;
+use crate::target::Target;
 
 /// The command line, or what it names, is wrong.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// Returns the roots to open, in order.
-pub(crate) fn roots(args: &GuardArgs) -> Result<Vec<(TargetPath, Access)>, UsageError> {
+/// Returns the roots to open, in order, on a target whose user has `home`.
+pub(crate) fn roots(
+    args: &GuardArgs,
+    home: &Fact<Option<TargetPath>>,
+) -> Result<Vec<(TargetPath, Access)>, UsageError> {
     let typed: Vec<_> = args.roots.0.iter().map(|(root, access)| (root.as_str(), *access)).collect();
+    if args.target != Target::Local {
+        if typed.is_empty() {
+            return Err(UsageError("name a directory of the target: --root DIR".to_owned()));
+        }
+        return typed.into_iter().map(|(root, access)| Ok((on_target(root, home)?, access))).collect();
+    }
     let typed = if typed.is_empty() { vec![(".", Access::ReadWrite)] } else { typed };
     let here =
         || std::env::current_dir().map_err(|error| UsageError(format!("the working directory: {error}")));
     typed.into_iter().map(|(root, access)| Ok((absolute(&here, Path::new(root))?, access))).collect()
+}
+
+/// Makes a path absolute by its text alone, on a target that this process has no working directory on.
+fn on_target(root: &str, home: &Fact<Option<TargetPath>>) -> Result<TargetPath, UsageError> {
+    let wrong = |why: &str| UsageError(format!("the directory {root}: {why}"));
+    let below = match (root.strip_prefix('~'), home) {
+        (Some(rest), Fact::Known(Some(home))) if rest.is_empty() || rest.starts_with('/') => {
+            Some(format!("{home}{rest}"))
+        }
+        (Some(rest), _) if rest.is_empty() || rest.starts_with('/') => {
+            return Err(wrong("the home of the target's user is not known"));
+        }
+        _ => None,
+    };
+    let path = below.as_deref().unwrap_or(root);
+    let nowhere =
+        || Err(wrong("this process has no working directory there; name it from `/`, or from the home `~`"));
+    absolute(&nowhere, Path::new(path))
 }
 
 /// Makes a path absolute by its text alone.
@@ -120,6 +148,31 @@ mod tests {
         for (variable, entry, expected) in cases {
             let found = home_of(variable.map(PathBuf::from), || entry.map(PathBuf::from));
             assert_eq!(found.as_ref().map(TargetPath::as_str), expected, "{variable:?} {entry:?}");
+        }
+    }
+
+    #[test]
+    fn a_root_on_another_machine_never_depends_on_this_ones_directories() {
+        let home = Fact::Known(Some(TargetPath::new("/home/agent").unwrap()));
+        for (typed, home, expected) in [
+            ("/srv//app/", &home, Ok("/srv/app")),
+            ("~", &home, Ok("/home/agent")),
+            ("~/src", &home, Ok("/home/agent/src")),
+            ("~", &Fact::Known(None), Err("the home of the target's user is not known")),
+            ("~/src", &Fact::Unknown, Err("the home of the target's user is not known")),
+            ("~agent", &home, Err("no working directory there")),
+            (".", &home, Err("no working directory there")),
+            ("src", &home, Err("no working directory there")),
+            ("", &home, Err("the path is empty")),
+            ("/a/../b", &home, Err("without `..` after a name")),
+        ] {
+            match (on_target(typed, home), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found.as_str(), expected, "{typed}"),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().contains(expected), "{typed}: {error}");
+                }
+                (found, expected) => panic!("{typed}: {found:?}, not {expected:?}"),
+            }
         }
     }
 

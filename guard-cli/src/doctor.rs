@@ -1,11 +1,16 @@
 //! What the target is and can do.
 
-use guard_core::policy::{Access, FileState, TargetPath};
+mod shell;
+mod walk;
+
+use guard_core::policy::{Access, FileState, RootEntry, TargetPath};
 use guard_core::port::{Capabilities, TargetId};
+use guard_core::{Guard, OpenError};
 use serde::Serialize;
 
+pub(crate) use self::shell::Facts;
 use crate::run::Ended;
-use crate::target::Opened;
+use crate::target::{Connected, TargetError};
 
 /// Names that a search for leftovers looks at, at most.
 const NAMES: u64 = 10_000_000;
@@ -18,6 +23,9 @@ pub(crate) struct Diagnosis {
     /// What its tools can do.
     #[serde(flatten)]
     pub(crate) capabilities: Capabilities,
+    /// Its shell, where it is reached by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shell: Option<Facts>,
     /// The roots that were opened, the base of relative paths first.
     pub(crate) roots: Vec<OpenedRoot>,
     /// What commits of dead processes left behind, if it was asked for.
@@ -55,24 +63,33 @@ pub(crate) struct Leftover {
 }
 
 /// Asks the target.
-pub(crate) async fn diagnose(opened: &Opened, leftovers: bool) -> Result<Diagnosis, Ended> {
-    let ops = opened.guard.target();
-    let entries = opened.guard.roots().entries();
+pub(crate) async fn diagnose(
+    connected: &Connected,
+    guard: Option<&Guard>,
+    leftovers: bool,
+) -> Result<Diagnosis, Ended> {
+    let entries = guard.map(|guard| guard.roots().entries()).unwrap_or_default();
     let roots = entries.iter().map(|root| OpenedRoot { path: root.physical.clone(), access: root.access });
-    let leftovers = if leftovers { Some(find(opened).await?) } else { None };
+    let leftovers = if leftovers { Some(find(connected, entries).await?) } else { None };
     Ok(Diagnosis {
-        target: ops.target().clone(),
-        capabilities: ops.capabilities().clone(),
+        target: connected.ops.target().clone(),
+        capabilities: connected.ops.capabilities().clone(),
+        shell: connected.hello.as_ref().map(Facts::of),
         roots: roots.collect(),
         leftovers,
     })
 }
 
-async fn find(opened: &Opened) -> Result<Leftovers, Ended> {
+async fn find(connected: &Connected, roots: &[RootEntry]) -> Result<Leftovers, Ended> {
     let mut all = Leftovers::default();
-    for root in opened.guard.roots().entries() {
-        let found = opened.local.leftovers(root.id, NAMES).await;
-        let found = found.map_err(|error| Ended::Unavailable(format!("{}: {error}", root.physical)))?;
+    let mut left = NAMES;
+    for root in roots {
+        let found = match &connected.local {
+            Some(local) => local.leftovers(root.id, NAMES).await,
+            None => walk::below(&*connected.ops, root, &mut left).await,
+        };
+        let found = found
+            .map_err(|error| TargetError::Root(OpenError::Root { path: root.physical.clone(), error }))?;
         for file in found.found {
             // Roots can hold one another.
             if !all.found.iter().any(|known| known.path == file.path) {

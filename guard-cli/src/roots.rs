@@ -15,7 +15,7 @@ const OPTIONS: [(&str, &str, Access); 2] = [
     (
         "root",
         "A directory to work in; repeatable, the first of all is the base of relative paths [default: the current \
-         directory]",
+         directory, on the local target]",
         Access::ReadWrite,
     ),
     ("root-ro", "A directory to read in only; repeatable", Access::ReadOnly),

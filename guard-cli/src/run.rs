@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use clap::CommandFactory as _;
 use guard_core::policy::{DeleteUnseen, Digest, EolPolicy, Policy, Unseen};
 use guard_core::{
-    Actor, ApplyPatch, DeleteFile, Display, EditFile, ExpectArg, Failure, ListDir, MakeDir, MoveFile,
+    Actor, ApplyPatch, DeleteFile, Display, EditFile, ExpectArg, Failure, Guard, ListDir, MakeDir, MoveFile,
     ReadFile, StatPaths, WriteFile,
 };
 
@@ -14,7 +14,7 @@ use crate::config::{self, UsageError};
 use crate::doctor;
 use crate::exit::Exit;
 use crate::render::{self, Shown, Versions};
-use crate::target::{self, Opened};
+use crate::target::{self, Connected, TargetError};
 
 /// A command that was not done.
 #[derive(Debug)]
@@ -24,12 +24,18 @@ pub(crate) enum Ended {
     /// The command line is wrong.
     Usage(UsageError),
     /// The target cannot be opened.
-    Unavailable(String),
+    Unavailable(TargetError),
 }
 
 impl From<Failure> for Ended {
     fn from(failure: Failure) -> Self {
         Self::Failure(failure)
+    }
+}
+
+impl From<TargetError> for Ended {
+    fn from(error: TargetError) -> Self {
+        Self::Unavailable(error)
     }
 }
 
@@ -46,7 +52,7 @@ pub(crate) fn run(cli: &Cli) -> Exit {
         clap_complete::generate(completions.shell, &mut Cli::command(), "guard", &mut script);
         return printed(io::stdout().write_all(&script), Exit::Done);
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return printed(render::error(&format!("no runtime: {error}")), Exit::Unavailable),
     };
@@ -60,7 +66,9 @@ pub(crate) fn run(cli: &Cli) -> Exit {
             printed(render::failure(&failure, versions(&cli.command), cli.json), exit)
         }
         Err(Ended::Usage(error)) => printed(render::error(&error.to_string()), Exit::Usage),
-        Err(Ended::Unavailable(why)) => printed(render::error(&why), Exit::Unavailable),
+        Err(Ended::Unavailable(error)) => {
+            printed(render::unavailable(error.code(), &error.to_string(), cli.json), Exit::Unavailable)
+        }
     }
 }
 
@@ -89,9 +97,22 @@ const fn versions(command: &Command) -> Versions {
 async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
     let mut policy = config::policy(cli.guard.policy.as_deref())?;
     loosen(&mut policy, &cli.command);
-    let opened = target::open(&cli.guard, policy).await?;
-    let actor = opened.guard.actor("cli");
-    call(cli, &opened, &actor).await
+    let connected = target::connect(&cli.guard).await?;
+    let shown = on(cli, &connected, policy).await;
+    connected.close().await;
+    shown
+}
+
+async fn on(cli: &Cli, connected: &Connected, policy: Policy) -> Result<Shown, Ended> {
+    if let Command::Doctor(args) = &cli.command {
+        // What a target can do is told of one without a root, too.
+        let rootless = connected.local.is_none() && cli.guard.roots.0.is_empty();
+        let guard = if rootless { None } else { Some(connected.open(&cli.guard, policy).await?) };
+        return Ok(Shown::Diagnosed(doctor::diagnose(connected, guard.as_ref(), args.leftovers).await?));
+    }
+    let guard = connected.open(&cli.guard, policy).await?;
+    let actor = guard.actor("cli");
+    call(cli, &guard, &actor).await
 }
 
 /// Takes what the flags of this one call allow.
@@ -106,16 +127,16 @@ fn loosen(policy: &mut Policy, command: &Command) {
     }
 }
 
-async fn call(cli: &Cli, opened: &Opened, actor: &Actor) -> Result<Shown, Ended> {
+async fn call(cli: &Cli, guard: &Guard, actor: &Actor) -> Result<Shown, Ended> {
     let dry_run = cli.dry_run;
     Ok(match &cli.command {
         Command::Read(args) => Shown::Read(actor.read_file(read(args)).await?),
-        Command::Write(args) => Shown::Done(write(opened, actor, args, dry_run).await?),
+        Command::Write(args) => Shown::Done(write(guard, actor, args, dry_run).await?),
         Command::Edit(args) => {
             vouch(actor, &args.path, args.expect).await?;
             Shown::Done(actor.edit_file(edit(args, dry_run)).await?)
         }
-        Command::Patch(args) => Shown::Done(patch(opened, actor, args, dry_run).await?),
+        Command::Patch(args) => Shown::Done(patch(guard, actor, args, dry_run).await?),
         Command::Rm(args) => {
             vouch_either(actor, &args.path, args.expect.as_ref()).await?;
             let call = DeleteFile { path: args.path.clone(), dry_run };
@@ -138,9 +159,8 @@ async fn call(cli: &Cli, opened: &Opened, actor: &Actor) -> Result<Shown, Ended>
             Shown::Stat(actor.stat(StatPaths { path: None, paths: args.paths.clone() }).await?)
         }
         Command::Explain(args) => Shown::Explained(actor.explain(&args.path).await?),
-        Command::Doctor(args) => Shown::Diagnosed(doctor::diagnose(opened, args.leftovers).await?),
-        // Answered before anything was opened.
-        Command::Completions(_) => Shown::Nothing,
+        // Answered before a guard was opened.
+        Command::Doctor(_) | Command::Completions(_) => Shown::Nothing,
     })
 }
 
@@ -172,7 +192,7 @@ fn read(args: &args::Read) -> ReadFile {
 }
 
 async fn write(
-    opened: &Opened,
+    guard: &Guard,
     actor: &Actor,
     args: &args::Write,
     dry_run: bool,
@@ -180,7 +200,7 @@ async fn write(
     if let Some(ExpectArg::Content(digest)) = args.expect {
         vouch(actor, &args.path, Some(digest)).await?;
     }
-    let content = stdin(opened.guard.policy().limits.write_bytes)?;
+    let content = stdin(guard.policy().limits.write_bytes)?;
     let call = WriteFile {
         path: args.path.clone(),
         content: String::new(),
@@ -206,7 +226,7 @@ fn stdin(limit: u64) -> Result<Vec<u8>, UsageError> {
 }
 
 async fn patch(
-    opened: &Opened,
+    guard: &Guard,
     actor: &Actor,
     args: &args::Patch,
     dry_run: bool,
@@ -214,7 +234,7 @@ async fn patch(
     for (path, digest) in &args.expect {
         vouch(actor, path, Some(*digest)).await?;
     }
-    let text = String::from_utf8(stdin(opened.guard.policy().limits.patch_bytes)?)
+    let text = String::from_utf8(stdin(guard.policy().limits.patch_bytes)?)
         .map_err(|_| UsageError("standard input: a patch is UTF-8".to_owned()))?;
     let call = ApplyPatch {
         patch: text,

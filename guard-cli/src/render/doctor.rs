@@ -6,7 +6,7 @@ use guard_core::policy::{Access, Fact};
 use guard_core::port::{LeaseSupport, Tier};
 
 use super::text::{DIM, Line, NOTE, styled};
-use crate::doctor::{Diagnosis, Leftovers};
+use crate::doctor::{Diagnosis, Facts, Leftovers};
 
 /// Writes the findings, one a line.
 pub(crate) fn diagnosis(out: &mut dyn Write, diagnosis: &Diagnosis) -> io::Result<()> {
@@ -35,6 +35,9 @@ pub(crate) fn diagnosis(out: &mut dyn Write, diagnosis: &Diagnosis) -> io::Resul
             writeln!(out, "{} uid {}", styled(DIM, "user   "), capabilities.uid)?;
         }
     }
+    if let Some(shell) = &diagnosis.shell {
+        facts(out, shell)?;
+    }
     for root in &diagnosis.roots {
         let access = if root.access == Access::ReadOnly { " (reading only)" } else { "" };
         writeln!(out, "{} {}{access}", styled(DIM, "root   "), Line(root.path.as_str()))?;
@@ -43,6 +46,16 @@ pub(crate) fn diagnosis(out: &mut dyn Write, diagnosis: &Diagnosis) -> io::Resul
         Some(leftovers) => left(out, leftovers),
         None => Ok(()),
     }
+}
+
+fn facts(out: &mut dyn Write, shell: &Facts) -> io::Result<()> {
+    writeln!(out, "{} {}, umask {}", styled(DIM, "shell  "), Line(&shell.name), Line(&shell.umask))?;
+    let tools: Vec<_> = shell.tools.iter().map(|(name, tool)| format!("{name} {tool}")).collect();
+    writeln!(out, "{} {}", styled(DIM, "tools  "), Line(&tools.join(", ")))?;
+    for missing in &shell.missing {
+        writeln!(out, "{} {missing}", styled(NOTE, "missing"))?;
+    }
+    Ok(())
 }
 
 fn left(out: &mut dyn Write, leftovers: &Leftovers) -> io::Result<()> {

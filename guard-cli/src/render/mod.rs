@@ -12,6 +12,7 @@ mod text;
 
 use std::io::{self, Write};
 
+use guard_core::policy::{Code, Refusal};
 use guard_core::{DirListing, Done, Explanation, Failure, ReadResult, Reply, StatResult};
 use serde::Serialize;
 
@@ -73,6 +74,14 @@ pub(crate) fn failure(failure: &Failure, versions: Versions, json: bool) -> io::
         return object(&Reply::from(failure.clone()));
     }
     refusal::failure(&mut anstream::stderr(), failure, versions)
+}
+
+/// Prints why the target could not be asked: as [`failure`] does.
+pub(crate) fn unavailable(code: Code, why: &str, json: bool) -> io::Result<()> {
+    if json {
+        return object(&Reply::from(Failure::from(Refusal::new(code, why, ""))));
+    }
+    error(why)
 }
 
 /// Prints why no call was made.
