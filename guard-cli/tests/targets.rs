@@ -77,6 +77,15 @@ fn every_command_works_over_ssh_and_leaves_no_connection() {
     every_command(&bench, &before, &[]);
     assert_eq!(std::fs::read(root.join("a/b/moved.txt")).unwrap(), b"added\n");
     assert_eq!(std::fs::read(sshd.home().join("in-the-home.txt")).unwrap(), b"x\n");
+    // What a commit that died left behind is found, and what only looks like it is not.
+    for name in ["a/b/.guard-abcdefgh", "a/.guard-abcdefg", "a/.guard-abcdefg1"] {
+        std::fs::write(root.join(name), "one\n").unwrap();
+    }
+    let run = guard(&bench, &before, &["doctor", "--leftovers", "--json"], "", &[]);
+    let leftovers = &run.json()["result"]["leftovers"];
+    assert_eq!(leftovers["found"].as_array().unwrap().len(), 1, "{leftovers}");
+    assert_eq!(leftovers["found"][0]["path"], root.join("a/b/.guard-abcdefgh").to_str().unwrap());
+    assert!(leftovers["found"][0]["state"].to_string().contains(ONE), "{leftovers}");
     sshd.wait_for_connections();
 }
 
