@@ -11,7 +11,7 @@ use guard_backends::ssh::Ssh;
 use guard_core::policy::TargetPath;
 use guard_core::port::Transport;
 
-use super::{Builder, Sshd};
+use super::Sshd;
 use crate::conformance::{Fixture, Ground, LocalWorld};
 
 /// Gives fresh directories of this machine, reached through a server of its own, and a fresh [`Shell`] for each case.
@@ -61,14 +61,14 @@ impl Fixture for SshdFixture {
 /// Starts a server for each contract, whose user knows the workspace by paths that are other directories here.
 #[cfg(feature = "contracts")]
 pub struct SshdContracts {
-    server: Builder,
+    server: super::Builder,
 }
 
 #[cfg(feature = "contracts")]
 impl SshdContracts {
     /// Takes how the servers are to be.
     #[must_use]
-    pub const fn of(server: Builder) -> Self {
+    pub const fn of(server: super::Builder) -> Self {
         Self { server }
     }
 }
