@@ -45,6 +45,9 @@ impl From<ConnectError> for OpError {
         match error {
             ConnectError::Transport(TransportError::TargetChanged) => Self::TargetChanged,
             ConnectError::Unsupported { what } => Self::Unsupported { what },
+            ConnectError::Transport(TransportError::NoShell { why }) => {
+                Self::Unsupported { what: format!("a target without a shell: {why}") }
+            }
             other => Self::Unavailable { why: other.to_string() },
         }
     }
