@@ -9,12 +9,11 @@
 
 mod common;
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use common::{RESOLVERS, Ws, assert_bytes, batch, content, mismatch, run};
+use common::{RESOLVERS, Ws, assert_bytes, batch, chmod, content, mismatch, mount, umount};
 use guard_backends::local::Local;
 use guard_core::policy::{FileState, Precondition};
 use guard_core::port::{
@@ -23,20 +22,6 @@ use guard_core::port::{
 };
 use guard_testkit::rerun::{self, Body};
 use guard_testkit::skip::{self, Need};
-
-fn chmod(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-fn mount(arguments: &[&str], at: &Path) {
-    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).chain([at.as_os_str()]).collect();
-    run("mount", &arguments).unwrap();
-}
-
-/// Takes a mount out of the way at once; roots below it may still be held.
-fn umount(at: &Path) {
-    run("umount", &[OsStr::new("--lazy"), at.as_os_str()]).unwrap();
-}
 
 #[tokio::test]
 async fn a_file_that_its_mode_forbids_to_write_is_refused() {

@@ -7,6 +7,7 @@
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
 //! - [`skip`] says which tests a machine cannot run; [`rerun`] runs one again as another user, or with mounts of its own.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
+//! - `docker` (a feature) makes containers from what this machine has installed.
 //! - [`transport`] does the same to the byte stream to a shell: paths of another namespace, faults at a chosen byte,
 //!   counts, delays; and it has the shells and the stoppable tools that a stream leads to.
 //! - [`sshd::Sshd`] is an SSH server of a test's own, and [`delay::DelayProxy`] makes it far away; `ssh` (a feature)
@@ -16,7 +17,11 @@
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
 pub mod conformance;
+#[cfg(feature = "contracts")]
+pub mod contracts;
 pub mod delay;
+#[cfg(all(target_os = "linux", feature = "docker"))]
+pub mod docker;
 pub mod memory;
 pub mod race;
 pub mod rerun;
@@ -24,6 +29,7 @@ pub mod rival;
 pub mod skip;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+pub mod sshd;
 pub mod transport;
 pub mod tree;
 pub mod wrap;

@@ -25,8 +25,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(unix)]
+mod answer;
+mod commit;
+mod connection;
+mod pool;
 mod process;
+mod query;
+mod roots;
+mod script;
+mod settings;
+mod settle;
 pub mod wire;
 
 use std::sync::Arc;

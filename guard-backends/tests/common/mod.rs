@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -285,4 +285,18 @@ pub fn run(program: &str, arguments: &[&OsStr]) -> Result<String, String> {
         .map_err(|error| format!("{program}: {error}"))?;
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     if output.status.success() { Ok(text) } else { Err(text) }
+}
+
+pub fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+pub fn mount(arguments: &[&str], at: &Path) {
+    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).chain([at.as_os_str()]).collect();
+    run("mount", &arguments).unwrap();
+}
+
+/// Takes a mount out of the way at once; roots below it may still be held.
+pub fn umount(at: &Path) {
+    run("umount", &[OsStr::new("--lazy"), at.as_os_str()]).unwrap();
 }

@@ -2,31 +2,17 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use guard_backends::shell::{ConnectError, Shell};
+use guard_backends::shell::{ConnectError, Feature, Shell};
 use guard_core::policy::{FileState, OtherKind, Precondition};
-use guard_core::port::{CommitFailure, Depth, FileOps as _, Last, OpError, Part, Want};
+use guard_core::port::{CommitFailure, Depth, FileOps as _, Last, OpError, Part, Tier, Want};
 use guard_testkit::rerun::{self, Body};
 use guard_testkit::skip::{self, Need};
 
-use crate::common::{make_node, mismatch, mkfifo, run};
+use crate::common::{batch, chmod, make_node, mismatch, mkfifo, mount, run, umount};
 use crate::ws::{Ws, is, regular, sh};
-
-fn chmod(path: &Path, mode: u32) {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-}
-
-fn mount(arguments: &[&str], at: &Path) {
-    let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).chain([at.as_os_str()]).collect();
-    run("mount", &arguments).unwrap();
-}
-
-fn umount(at: &Path) {
-    run("umount", &[OsStr::new("--lazy"), at.as_os_str()]).unwrap();
-}
 
 #[tokio::test]
 async fn every_kind_of_thing_is_told_apart() {
@@ -253,4 +239,53 @@ async fn a_read_is_no_larger_than_was_asked_for() {
         // It is within the digest limit all the same.
         assert_eq!(contents.found.state.digest(), regular(b"12345", 0).digest(), "{max}");
     }
+}
+
+#[tokio::test]
+async fn without_hard_links_a_creation_is_exclusive_and_says_so_unless_more_is_required() {
+    let ws = Ws::with(sh(), |builder| builder.danger_without(Feature::HardLinks)).await;
+    let done = ws.commit(ws.put("d/new", Precondition::Absent, "new")).await.unwrap();
+    assert_eq!((done.publish.tier, ws.read("d/new")), (Tier::CreatedNonatomic, b"new".to_vec()));
+    let error = ws.commit(ws.put("d/new", Precondition::Absent, "other")).await.unwrap_err();
+    assert!(mismatch(&error).is_regular());
+    for required in [Tier::Window, Tier::Exchange] {
+        let mut strict = batch(vec![ws.put("strict", Precondition::Absent, "x")]);
+        strict.require = Some(required);
+        let error = ws.shell.commit(strict).await.unwrap_err();
+        assert_eq!(error.cause, CommitFailure::TierUnavailable { available: Tier::CreatedNonatomic });
+        assert!(!ws.path("strict").exists());
+    }
+    assert!(ws.temps().is_empty());
+}
+
+#[tokio::test]
+async fn without_an_exchange_a_replacement_is_of_tier_window_and_says_so_unless_more_is_required() {
+    let ws = Ws::with(sh(), |builder| builder.danger_without(Feature::Exchange)).await;
+    assert_eq!(ws.shell.capabilities().tier, Tier::Window);
+    ws.write("file", "old");
+    let mut strict = batch(vec![ws.put("file", is("old"), "new")]);
+    strict.require = Some(Tier::Exchange);
+    let error = ws.shell.commit(strict).await.unwrap_err();
+    assert_eq!(error.cause, CommitFailure::TierUnavailable { available: Tier::Window });
+    assert_eq!(ws.read("file"), b"old");
+    let done = ws.commit(ws.put("file", is("old"), "new")).await.unwrap();
+    assert_eq!((done.publish.tier, done.publish.lease), (Tier::Window, Some(false)));
+    assert_eq!(ws.read("file"), b"new");
+    let error = ws.commit(ws.put("file", is("old"), "newer")).await.unwrap_err();
+    assert_eq!(mismatch(&error).digest(), regular(b"new", 0).digest());
+    assert!(ws.temps().is_empty());
+}
+
+#[tokio::test]
+async fn without_proc_everything_is_done_by_tools() {
+    let ws = Ws::with(sh(), |builder| builder.danger_without(Feature::Proc)).await;
+    ws.commit(ws.put("d/new", Precondition::Absent, "one")).await.unwrap();
+    ws.commit(ws.put("d/new", is("one"), "two")).await.unwrap();
+    assert_eq!(ws.bytes("d/new").await, b"two");
+    ws.commit(ws.move_to("d/new", is("two"), "e/moved")).await.unwrap();
+    ws.commit(ws.remove("e/moved", is("two"))).await.unwrap();
+    assert_eq!(ws.stat("e/moved").await.unwrap().state, FileState::Absent);
+    ws.link("/etc", "out");
+    assert_eq!(ws.stat("out/passwd").await.map(|found| found.state), Err(OpError::OutsideRoot));
+    assert!(ws.temps().is_empty());
 }

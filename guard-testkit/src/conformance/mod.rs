@@ -20,9 +20,11 @@
 //! [`DEADLINE`] has failed (a FIFO that was opened for reading hangs).
 
 mod cases;
+mod folder_world;
 mod local;
 mod local_world;
 mod memory;
+mod shell;
 mod site;
 
 use std::any::Any;
@@ -37,6 +39,7 @@ use guard_core::policy::{Digest, OtherKind, TargetPath};
 use guard_core::port::FileOps;
 
 pub use self::cases::CASES;
+pub use self::folder_world::FolderWorld;
 pub use self::local::LocalFixture;
 pub use self::local_world::LocalWorld;
 pub use self::memory::MemoryFixture;
