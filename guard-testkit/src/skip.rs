@@ -151,7 +151,7 @@ impl Need {
             Self::Sshd => "apt-get install openssh-server openssh-client",
             Self::Docker => "apt-get install docker.io, and start it",
             Self::Dash => "apt-get install dash",
-            Self::BusyBox => "apt-get install busybox",
+            Self::BusyBox => "apt-get install busybox-static",
             Self::Mksh => "apt-get install mksh",
             Self::Zsh => "apt-get install zsh",
             Self::Fish => "apt-get install fish",
