@@ -1,15 +1,16 @@
 //! Whoever calls the tools, and the record of what it has seen.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use guard_policy::{Access, Digest, Rights, Tool, Views};
+use guard_policy::{Code, Digest, Refusal, Rights, Tool, Views};
 use serde_json::Value;
 
+use crate::approve::Approver;
 use crate::guard::GuardState;
-use crate::port::Last;
+use crate::port::{Last, TargetId};
 use crate::request::Request;
 use crate::tool::{self, Reply};
+use crate::toolbox;
 use crate::unsettled::Notice;
 use crate::{
     ApplyPatch, DeleteFile, DirListing, Done, EditFile, Explanation, Failure, ListDir, MakeDir, MoveFile,
@@ -30,19 +31,44 @@ pub struct Actor {
     state: Arc<ActorState>,
 }
 
-/// An actor's record, shared with its commits that are under way.
+/// Whose call it is and what it may do, shared with its commits that are under way.
 pub(crate) struct ActorState {
     pub(crate) guard: Arc<GuardState>,
     pub(crate) name: String,
     pub(crate) rights: Rights,
+    /// Who is asked before a change is made: every one of them.
+    pub(crate) approvers: Vec<Arc<dyn Approver>>,
+    pub(crate) record: Arc<Record>,
+}
+
+/// What one actor has seen, and what it has still to be told.
+pub(crate) struct Record {
+    /// Where the paths are that the views are of.
+    target: TargetId,
     views: Mutex<Views>,
     notices: Mutex<Vec<Notice>>,
 }
 
 impl ActorState {
+    /// Returns the views.
+    pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
+        self.record.views()
+    }
+
+    /// Tells whether what was seen was seen on the target of this guard.
+    pub(crate) fn is_of_one_target(&self) -> bool {
+        self.record.target == *self.guard.ops.target()
+    }
+}
+
+impl Record {
+    fn new(target: TargetId) -> Self {
+        Self { target, views: Mutex::default(), notices: Mutex::default() }
+    }
+
     /// Returns the views. A panic while they were held cannot have left them half-changed in a way that allows more:
     /// a view is put in place in one step.
-    pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
+    fn views(&self) -> MutexGuard<'_, Views> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -54,15 +80,41 @@ impl ActorState {
 
 impl Actor {
     pub(crate) fn new(guard: Arc<GuardState>, name: String, rights: Rights) -> Self {
+        let approvers = guard.approvers();
+        let record = Arc::new(Record::new(guard.ops.target().clone()));
+        Self { state: Arc::new(ActorState { guard, name, rights, approvers, record }) }
+    }
+
+    /// Makes a caller that acts in this actor's name and by its record, with `guard`'s target and policy, under the
+    /// restrictions of both.
+    pub(crate) fn acting(
+        &self,
+        guard: &Arc<GuardState>,
+        rights: &Rights,
+        approvers: &[Arc<dyn Approver>],
+    ) -> Self {
+        let own = &self.state;
+        let mut rights = rights.and(&own.rights);
+        if !Arc::ptr_eq(guard, &own.guard) {
+            rights = rights.and(&own.guard.as_rights());
+        }
+        let mut all = approvers.to_vec();
+        all.extend(
+            own.approvers.iter().filter(|new| !approvers.iter().any(|old| Arc::ptr_eq(old, new))).cloned(),
+        );
         Self {
             state: Arc::new(ActorState {
-                guard,
-                name,
+                guard: Arc::clone(guard),
+                name: own.name.clone(),
                 rights,
-                views: Mutex::default(),
-                notices: Mutex::default(),
+                approvers: all,
+                record: Arc::clone(&own.record),
             }),
         }
+    }
+
+    pub(crate) fn state(&self) -> &ActorState {
+        &self.state
     }
 
     /// Returns the actor's name.
@@ -82,7 +134,7 @@ impl Actor {
     /// The target is asked about them before the guard's next call; [`Actor::call`] hands this over with its reply.
     #[must_use]
     pub fn notices(&self) -> Vec<Notice> {
-        std::mem::take(&mut self.state.notices())
+        std::mem::take(&mut self.state.record.notices())
     }
 
     /// Makes a child: it has seen nothing, and has no more rights than this actor.
@@ -92,15 +144,21 @@ impl Actor {
     }
 
     /// Makes a child that has the rights that both this actor and `rights` have.
+    ///
+    /// It may outlive its parent. What it reports to its parent is no view of the parent's.
     #[must_use]
     pub fn child_with(&self, name: impl Into<String>, rights: &Rights) -> Self {
-        let own = &self.state.rights;
-        let access = match (own.access, rights.access) {
-            (Access::ReadWrite, Access::ReadWrite) => Access::ReadWrite,
-            _ => Access::ReadOnly,
-        };
-        let disabled: BTreeSet<Tool> = own.disabled.union(&rights.disabled).copied().collect();
-        Self::new(Arc::clone(&self.state.guard), name.into(), Rights { access, disabled })
+        let own = &self.state;
+        let record = Arc::new(Record::new(own.record.target.clone()));
+        Self {
+            state: Arc::new(ActorState {
+                guard: Arc::clone(&own.guard),
+                name: name.into(),
+                rights: own.rights.and(rights),
+                approvers: own.approvers.clone(),
+                record,
+            }),
+        }
     }
 
     /// Forgets what this actor has seen of `path`, as when a host cuts or compacts a result out of the conversation.
@@ -277,8 +335,26 @@ impl Actor {
 
     /// Calls a tool by name with JSON arguments, as a model does; it meets the same views as a direct call.
     pub async fn call(&self, name: &str, arguments: Value) -> Reply {
-        let reply = tool::reply::call(self, name, arguments).await;
+        match toolbox::named(&self.state.guard, name) {
+            Ok(tool) => self.call_tool(tool, arguments).await,
+            Err(failure) => Reply { notices: self.notices(), ..failure.into() },
+        }
+    }
+
+    pub(crate) async fn call_tool(&self, tool: Tool, arguments: Value) -> Reply {
+        let reply = tool::reply::call(self, tool, arguments).await;
         Reply { notices: self.notices(), ..reply }
+    }
+
+    /// Refuses a tool that does not exist for this actor, with its audit line.
+    pub(crate) async fn lacks(&self, tool: Tool) -> Option<Failure> {
+        let state = &self.state;
+        if !state.rights.disabled.contains(&tool) && !state.guard.policy.disabled_tools.contains(&tool) {
+            return None;
+        }
+        let request = self.request(tool, Vec::new());
+        let refused = async |_| Err::<(), _>(Refusal::new(Code::ToolDisabled, "", tool.name()).into());
+        request.audited(refused).await.err()
     }
 
     fn request(&self, tool: Tool, paths: Vec<String>) -> Request {

@@ -67,10 +67,10 @@ pub struct WriteFile {
     pub path: String,
     /// The whole new content.
     pub content: String,
-    /// The version that is replaced: `absent`, or the digest of what was read. It narrows what may happen.
+    /// What has to be there: `absent`, or the digest of a content. It narrows what may happen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectArg>,
-    /// Whether the EOL and BOM of the version that was read are kept.
+    /// Whether the EOL and BOM of the old content are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eol: Option<EolPolicy>,
     /// Whether a new file is executable.

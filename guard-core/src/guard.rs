@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use guard_policy::{Access, Fact, Policy, Rights, RootEntry, Roots, TargetPath};
+use guard_policy::{Access, Fact, Policy, Rights, RootEntry, Roots, TargetPath, Within};
 
 use crate::port::{AuditSink, FileOps, OpError, RootSpec};
+use crate::toolbox::Definitions;
 use crate::unsettled::Unsettled;
-use crate::{Actor, Approver};
+use crate::{Actor, Approver, Toolbox};
 
 /// A guarded target: one [`FileOps`], one [`Policy`], the roots that were opened.
 ///
@@ -25,6 +26,7 @@ pub(crate) struct GuardState {
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     pub(crate) environment: Option<String>,
     pub(crate) unsettled: Unsettled,
+    pub(crate) tools: Definitions,
 }
 
 /// A guard that could not be opened.
@@ -116,8 +118,10 @@ impl GuardBuilder {
             entries.push(RootEntry { id: root.id, physical: root.path, aliases, access });
         }
         let roots = Roots::new(entries);
+        let tools = Definitions::of(&self.policy);
         Ok(Guard {
             state: Arc::new(GuardState {
+                tools,
                 ops: self.ops,
                 policy: self.policy,
                 roots,
@@ -153,6 +157,12 @@ impl Guard {
         Actor::new(Arc::clone(&self.state), name.into(), rights)
     }
 
+    /// Returns the tools by name, which are the same for every actor.
+    #[must_use]
+    pub fn toolbox(&self) -> Toolbox {
+        Toolbox::new(Arc::clone(&self.state))
+    }
+
     /// Returns the roots that were opened.
     #[must_use]
     pub fn roots(&self) -> &Roots {
@@ -173,6 +183,21 @@ impl Guard {
 }
 
 impl GuardState {
+    /// Returns what the policy and the roots leave, as restrictions for an actor that calls tools of another guard.
+    pub(crate) fn as_rights(&self) -> Rights {
+        let roots = self.roots.entries().iter().map(|root| (root.physical.clone(), root.access));
+        Rights {
+            access: if self.policy.read_only { Access::ReadOnly } else { Access::ReadWrite },
+            disabled: self.policy.disabled_tools.iter().copied().collect(),
+            within: vec![Within::new(roots)],
+        }
+    }
+
+    /// Returns who is asked before a change is made.
+    pub(crate) fn approvers(&self) -> Vec<Arc<dyn Approver>> {
+        self.approver.iter().cloned().collect()
+    }
+
     /// Returns the target's home directory, which the target itself reported.
     pub(crate) fn home(&self) -> Fact<Option<&TargetPath>> {
         match &self.ops.capabilities().home {

@@ -20,6 +20,7 @@ mod refuse;
 mod request;
 mod text;
 mod tool;
+mod toolbox;
 mod unsettled;
 
 pub use guard_policy as policy;
@@ -36,6 +37,7 @@ pub use receipt::{ChangeReceipt, Conversion, Done, PlacedChunk, Plan, PlannedCha
 pub use tool::explain::{Explanation, RuleAnswer};
 pub use tool::list::DirListing;
 pub use tool::read::{CutLine, FileKind, NextRead, ReadResult};
-pub use tool::reply::{Reply, ToolDefinition, definitions};
+pub use tool::reply::Reply;
 pub use tool::stat::{PathFacts, StatResult};
+pub use toolbox::{BoundTool, ToolDefinition, Toolbox};
 pub use unsettled::Notice;

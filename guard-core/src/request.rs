@@ -121,6 +121,11 @@ impl Request {
             target = actor.guard.ops.target().as_str()
         );
         let result = async {
+            if !actor.is_of_one_target() {
+                let path = paths.first().map_or("", String::as_str);
+                let detail = "this tool and the actor that it is bound to are of different targets";
+                return Err(Refusal::new(Code::TargetChanged, path, detail).into());
+            }
             unsettled::settle(&actor.guard).await;
             call(self).await
         }
@@ -180,7 +185,7 @@ impl Request {
         };
         let facts = Facts {
             rights: &self.actor.rights,
-            approver: if guard.approver.is_some() { ApproverSet::Yes } else { ApproverSet::No },
+            approver: if self.asks() { ApproverSet::Yes } else { ApproverSet::No },
             roots: &guard.roots,
             home: guard.home(),
             path: &site.expect,
@@ -265,9 +270,13 @@ impl Request {
         lock(self.guard().ops.target(), &paths).await
     }
 
-    /// Asks the approver, if there is one; nobody else decides, and a call that would be refused never comes here.
+    /// Tells whether somebody is asked before a change is made.
+    pub(crate) fn asks(&self) -> bool {
+        !self.actor.approvers.is_empty()
+    }
+
+    /// Asks every approver; nobody else decides, and a call that would be refused never comes here.
     pub(crate) async fn approve(&self, changes: &[PlannedChange], approval: Approval) -> Result<(), Failure> {
-        let Some(approver) = &self.guard().approver else { return Ok(()) };
         let proposal = Proposal {
             actor: &self.actor.name,
             tool: self.tool,
@@ -275,13 +284,13 @@ impl Request {
             required: approval == Approval::Required,
             after: changes.first().and_then(|change| change.after),
         };
-        match approver.approve(&proposal).await {
-            Answer::Approve => Ok(()),
-            Answer::Deny(why) => {
+        for approver in &self.actor.approvers {
+            if let Answer::Deny(why) = approver.approve(&proposal).await {
                 let path = changes.first().map_or("", |change| &change.path);
-                Err(Refusal::new(Code::ApprovalDenied, path, why.trim_end_matches('.')).into())
+                return Err(Refusal::new(Code::ApprovalDenied, path, why.trim_end_matches('.')).into());
             }
         }
+        Ok(())
     }
 
     pub(crate) fn plan(&self, changed: bool, approval: Approval, planned: Vec<PlannedChange>) -> Plan {

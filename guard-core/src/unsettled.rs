@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Outcome;
-use crate::actor::ActorState;
+use crate::actor::{ActorState, Record};
 use crate::guard::GuardState;
 use crate::port::{AuditRecord, CommitId, Fate, OpError, Settled};
 use crate::receipt;
@@ -37,8 +37,8 @@ pub(crate) struct Unsettled(Mutex<Vec<Lost>>);
 
 struct Lost {
     commit: CommitId,
-    /// Who made it; it may be gone by now.
-    actor: Weak<ActorState>,
+    /// Who is to be told; it may be gone by now.
+    record: Weak<Record>,
     name: String,
     tool: Tool,
     paths: Vec<String>,
@@ -50,9 +50,9 @@ impl Unsettled {
     }
 
     /// Remembers a commit whose outcome is not known.
-    pub(crate) fn add(&self, commit: CommitId, actor: &Arc<ActorState>, tool: Tool, paths: &[String]) {
+    pub(crate) fn add(&self, commit: CommitId, actor: &ActorState, tool: Tool, paths: &[String]) {
         let (name, paths) = (actor.name.clone(), paths.to_vec());
-        self.list().push(Lost { commit, actor: Arc::downgrade(actor), name, tool, paths });
+        self.list().push(Lost { commit, record: Arc::downgrade(&actor.record), name, tool, paths });
     }
 
     fn remove(&self, commit: &CommitId) -> Option<Lost> {
@@ -124,8 +124,8 @@ fn tell(guard: &GuardState, lost: Lost, settled: Option<Settled>) {
             receipt: serde_json::to_value(&notice).ok(),
         });
     }
-    if let Some(actor) = lost.actor.upgrade() {
-        actor.notices().push(notice);
+    if let Some(record) = lost.record.upgrade() {
+        record.notices().push(notice);
     }
 }
 

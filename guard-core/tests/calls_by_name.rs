@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use common::{Bench, done};
 use guard_core::policy::{Access, Policy, Rights, Tool};
 use guard_core::port::{AuditRecord, AuditSink};
-use guard_core::{Outcome, WriteFile, definitions};
+use guard_core::{Outcome, WriteFile};
 use serde_json::{Value, json};
 
 async fn call(actor: &guard_core::Actor, name: &str, args: Value) -> Value {
@@ -85,10 +85,11 @@ async fn unknown_arguments_are_refused_and_the_allowed_ones_named() {
     assert_eq!(bench.ops.take().total(), 1, "only the target knows what a cursor is");
 }
 
-#[test]
-fn the_tool_definitions_are_what_a_model_is_told() {
-    insta::assert_json_snapshot!(definitions());
-    for definition in definitions() {
+#[tokio::test]
+async fn the_tool_definitions_are_what_a_model_is_told() {
+    let toolbox = Bench::new().await.guard.toolbox();
+    insta::assert_json_snapshot!(toolbox.definitions().collect::<Vec<_>>());
+    for definition in toolbox.definitions() {
         assert_eq!(definition.parameters.get("type"), Some(&json!("object")), "{}", definition.name);
     }
     let reply = serde_json::to_value(schemars::schema_for!(guard_core::Reply)).unwrap();

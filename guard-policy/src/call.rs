@@ -1,10 +1,8 @@
 //! What is asked, and what is known of it.
 
-use std::collections::BTreeSet;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, ContentClass, Digest, Fact, FileState, Roots, Seen, TargetPath};
+use crate::{ContentClass, Digest, Fact, FileState, Rights, Roots, Seen, TargetPath};
 
 /// The tools, by the names under which they are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -166,21 +164,6 @@ pub enum Expect {
     Absent,
     /// A file with this content is there.
     Content(Digest),
-}
-
-/// What an actor may do; a child has no more than its parent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rights {
-    /// Reading, or writing too.
-    pub access: Access,
-    /// Tools that do not exist for this actor.
-    pub disabled: BTreeSet<Tool>,
-}
-
-impl Default for Rights {
-    fn default() -> Self {
-        Self { access: Access::ReadWrite, disabled: BTreeSet::new() }
-    }
 }
 
 /// Whether somebody can be asked.

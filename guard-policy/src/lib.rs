@@ -24,12 +24,13 @@ mod policy;
 mod precondition;
 mod ranges;
 mod refusal;
+mod rights;
 mod rules;
 mod state;
 mod view;
 mod wording;
 
-pub use call::{Act, ApproverSet, Call, Expect, Facts, NewText, Rights, Tool};
+pub use call::{Act, ApproverSet, Call, Expect, Facts, NewText, Tool};
 pub use code::Code;
 pub use content::{Bom, ContentClass, Eol, TextShape, classify, classify_sample, is_tool_echo};
 pub use decide::{Approval, Verdict, decide};
@@ -41,5 +42,6 @@ pub use policy::{DeleteUnseen, EolPolicy, Limits, OpenWriters, Policy, Require, 
 pub use precondition::Precondition;
 pub use ranges::Ranges;
 pub use refusal::{Argument, Refusal, Remedy, RemedyCall};
+pub use rights::{Held, Rights, Within};
 pub use state::{FileState, OtherKind};
 pub use view::{Delivered, Seen, Splice, Ticket, View, Views};

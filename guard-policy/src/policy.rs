@@ -96,12 +96,12 @@ pub enum DeleteUnseen {
     DangerAllow,
 }
 
-/// Whether a whole-file write keeps the EOL and BOM of the version that the actor has seen.
+/// Whether a whole-file write keeps the EOL and BOM of what it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EolPolicy {
-    /// Where the seen version was uniformly CRLF or had a BOM, and the new text is uniformly LF without one, they
+    /// Where what is replaced was uniformly CRLF or had a BOM, and the new text is uniformly LF without one, they
     /// are kept.
     Preserve,
     /// The bytes given are the bytes written.

@@ -42,7 +42,7 @@ const fn words(code: Code) -> Words {
             "Give the path of a file: no NUL, at most 4095 bytes, no slash at its end.",
             None,
         ),
-        Code::ToolDisabled => ("{path} was left alone, because this tool is not available here", "", None),
+        Code::ToolDisabled => ("This tool is not available here", "", None),
         Code::ReadOnlyActor => {
             ("{path} was left alone, because this actor may only read", "Report what you would change.", None)
         }

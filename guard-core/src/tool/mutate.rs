@@ -223,7 +223,7 @@ pub(crate) async fn mutate(
     plan: impl Fn(&Request, &[Item]) -> Result<Intents, Failure> + Send + Sync,
 ) -> Result<Done, Failure> {
     request.shows_unseen = manner.dry_run;
-    let asks = request.guard().approver.is_some();
+    let asks = request.asks();
     let shows = asks || manner.dry_run;
     let mut lost = 0;
     // Before any look: what a dry run shows may be older than what this actor writes meanwhile.

@@ -1,15 +1,12 @@
-//! The tools by name, with JSON arguments and one kind of result.
+//! The tools with JSON arguments and one kind of result.
 
 use guard_policy::{Code, Refusal, Tool};
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{
-    Actor, ApplyPatch, DeleteFile, Done, EditFile, Failure, ListDir, MakeDir, MoveFile, Notice, Outcome,
-    Plan, ReadFile, Receipt, StatPaths, WriteFile,
-};
+use crate::{Actor, Done, Failure, Notice, Outcome, Plan, Receipt};
 
 /// The result of every tool: one JSON object.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -31,54 +28,6 @@ pub struct Reply {
     /// What was found out about earlier calls whose outcome was unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-}
-
-/// A tool as a model is told of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ToolDefinition {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does.
-    pub description: &'static str,
-    /// The JSON schema of its arguments, with `type: object` at its root.
-    pub parameters: Schema,
-}
-
-/// Returns the definitions of all tools, in a fixed order.
-#[must_use]
-pub fn definitions() -> Vec<ToolDefinition> {
-    Tool::ALL.iter().filter_map(|tool| definition(*tool)).collect()
-}
-
-fn definition(tool: Tool) -> Option<ToolDefinition> {
-    let (description, parameters) = match tool {
-        Tool::ReadFile => (
-            "Reads a file by lines (offset, limit) or by bytes. What it shows is what may be written over later.",
-            schema_for!(ReadFile),
-        ),
-        Tool::WriteFile => (
-            "Writes a whole file: a new one, or over a version that was read in full.",
-            schema_for!(WriteFile),
-        ),
-        Tool::EditFile => (
-            "Replaces texts that occur exactly once in a file; all of the edits, or none.",
-            schema_for!(EditFile),
-        ),
-        Tool::ApplyPatch => (
-            "Applies a patch in the V4A format (*** Begin Patch … *** End Patch) to any number of files; all of it, or nothing.",
-            schema_for!(ApplyPatch),
-        ),
-        Tool::DeleteFile => {
-            ("Deletes a file or link that was read or looked at with stat.", schema_for!(DeleteFile))
-        }
-        Tool::MoveFile => ("Moves a file or link to a free name.", schema_for!(MoveFile)),
-        Tool::MakeDir => ("Makes a directory and its parents.", schema_for!(MakeDir)),
-        Tool::ListDir => ("Lists a directory.", schema_for!(ListDir)),
-        Tool::Stat => ("Tells what is at a path, or at several: type, size, digest.", schema_for!(StatPaths)),
-        // A tool that is not built is not defined.
-        _ => return None,
-    };
-    Some(ToolDefinition { name: tool.name(), description, parameters })
 }
 
 impl From<Result<Done, Failure>> for Reply {
@@ -114,14 +63,11 @@ impl Reply {
     }
 }
 
-/// Calls a tool by name.
-pub(crate) async fn call(actor: &Actor, name: &str, arguments: Value) -> Reply {
-    let tool = Tool::from_name(name).filter(|tool| definition(*tool).is_some());
-    let Some(tool) = tool else {
-        let names: Vec<&str> = definitions().iter().map(|definition| definition.name).collect();
-        let detail = format!("there is no tool `{name}`; there are {}", names.join(", "));
-        return Failure::from(Refusal::new(Code::InvalidArguments, "", &detail)).into();
-    };
+/// Calls a tool with JSON arguments.
+pub(crate) async fn call(actor: &Actor, tool: Tool, arguments: Value) -> Reply {
+    if let Some(failure) = actor.lacks(tool).await {
+        return failure.into();
+    }
     match tool {
         Tool::ReadFile => match parsed(arguments) {
             Ok(args) => Reply::of_result(actor.read_file(args).await),
@@ -155,7 +101,7 @@ pub(crate) async fn call(actor: &Actor, name: &str, arguments: Value) -> Reply {
             Ok(args) => actor.move_file(args).await.into(),
             Err(reply) => reply,
         },
-        // `definition` let no other through.
+        // The toolbox lets no other through.
         _ => match parsed(arguments) {
             Ok(args) => actor.make_dir(args).await.into(),
             Err(reply) => reply,
