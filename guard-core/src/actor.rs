@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::approve::Approver;
 use crate::guard::GuardState;
 use crate::port::{Last, TargetId};
+use crate::recheck::{self, Drift, Resumed, SavedViews};
 use crate::request::Request;
 use crate::tool::{self, Reply};
 use crate::toolbox;
@@ -217,6 +218,38 @@ impl Actor {
         self.state.views().clone()
     }
 
+    /// Returns what this actor has seen, to be stored and taken over by an actor of a later process.
+    #[must_use]
+    pub fn save(&self) -> SavedViews {
+        SavedViews { target: self.state.record.target.clone(), views: self.views() }
+    }
+
+    /// Takes over what an actor has seen in an earlier process, as far as it is still there.
+    ///
+    /// Every version is compared with what the target has, by digest and in one request; what differs is dropped, so
+    /// that an unchanged file need not be read again and a changed one is never trusted. What this actor has seen
+    /// meanwhile stands.
+    ///
+    /// # Errors
+    ///
+    /// `target-changed` where the views are of another target; [`Failure`] where the target cannot be asked. Nothing is
+    /// taken over then.
+    pub async fn resume(&self, saved: SavedViews) -> Result<Resumed, Failure> {
+        recheck::resume(self, saved).await
+    }
+
+    /// Tells what changed since this actor saw it, other than by its own calls: a shell command, a formatter, a user.
+    ///
+    /// One request compares every version that was seen. It licenses nothing: what changed has to be read before it is
+    /// written over. Each change is told once; a file that is gone is no longer seen, as after a `stat`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure`] where the target cannot be asked.
+    pub async fn drift(&self) -> Result<Drift, Failure> {
+        recheck::drift(self).await
+    }
+
     /// Returns what the policy says of `path` for every act, and why.
     ///
     /// # Errors
@@ -357,7 +390,7 @@ impl Actor {
         request.audited(refused).await.err()
     }
 
-    fn request(&self, tool: Tool, paths: Vec<String>) -> Request {
+    pub(crate) fn request(&self, tool: Tool, paths: Vec<String>) -> Request {
         Request::new(Arc::clone(&self.state), tool, paths)
     }
 }

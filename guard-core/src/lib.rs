@@ -16,6 +16,7 @@ mod guard;
 mod locks;
 pub mod port;
 mod receipt;
+mod recheck;
 mod refuse;
 mod request;
 mod text;
@@ -34,6 +35,7 @@ pub use args::{
 pub use failure::{Failure, Outcome};
 pub use guard::{Guard, GuardBuilder, OpenError};
 pub use receipt::{ChangeReceipt, Conversion, Done, PlacedChunk, Plan, PlannedChange, Receipt};
+pub use recheck::{Drift, Drifted, Resumed, SavedViews, SeenVersion};
 pub use tool::explain::{Explanation, RuleAnswer};
 pub use tool::list::DirListing;
 pub use tool::read::{CutLine, FileKind, NextRead, ReadResult};

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Fact, Ranges, TargetPath, TextShape};
+use crate::{Digest, Fact, FileState, Ranges, TargetPath, TextShape};
 
 /// What one actor has seen of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,33 @@ pub enum View {
         /// Its text.
         text: String,
     },
+}
+
+impl View {
+    /// Tells whether `state` is certainly what this view is of.
+    #[must_use]
+    pub fn is_of(&self, state: &FileState) -> bool {
+        match self {
+            Self::File { digest, len, .. } => {
+                matches!(state, FileState::Regular { len: now, digest: Some(found), .. } if now == len && found == digest)
+            }
+            Self::Vouched { digest } => state.digest() == Some(*digest),
+            Self::Link { text } => matches!(state, FileState::Link { text: now } if now == text),
+        }
+    }
+
+    /// Tells whether both are of the same version, whatever was delivered of it.
+    #[must_use]
+    pub fn is_of_same_version(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::File { digest: one, .. } | Self::Vouched { digest: one },
+                Self::File { digest: other, .. } | Self::Vouched { digest: other },
+            ) => one == other,
+            (Self::Link { text: one }, Self::Link { text: other }) => one == other,
+            _ => false,
+        }
+    }
 }
 
 /// What an actor has seen of one path, as [`crate::decide`] takes it.
@@ -120,6 +147,8 @@ pub struct Views {
     commits: u64,
     /// The count at which the last commit on a path finished.
     committed: BTreeMap<TargetPath, u64>,
+    /// What was there where the actor was told that it is not what it has seen.
+    told: BTreeMap<TargetPath, FileState>,
 }
 
 /// The stored form of [`Views`].
@@ -210,13 +239,13 @@ impl Views {
             Some(View::Vouched { digest: old }) if *old == digest => covered = Ranges::from(0..len),
             _ => {}
         }
-        self.seen.insert(path.clone(), View::File { digest, len, covered, shape });
+        self.put(path, View::File { digest, len, covered, shape });
     }
 
     /// Records the text of a link, under the same condition.
     pub fn record_link(&mut self, path: &TargetPath, began: Ticket, text: String) {
         if !self.is_late(path, began) {
-            self.seen.insert(path.clone(), View::Link { text });
+            self.put(path, View::Link { text });
         }
     }
 
@@ -224,15 +253,41 @@ impl Views {
     /// creation.
     pub fn record_absent(&mut self, path: &TargetPath, began: Ticket) {
         if !self.is_late(path, began) {
-            self.seen.remove(path);
+            self.take(path);
         }
+    }
+
+    /// Takes over a view that was stored, under the same condition, and only where nothing was seen since.
+    ///
+    /// The caller has established that the version is the one that is there.
+    pub fn restore(&mut self, path: &TargetPath, began: Ticket, view: View) {
+        if !self.is_late(path, began) && !self.seen.contains_key(path) {
+            self.put(path, view);
+        }
+    }
+
+    /// Compares what was seen with `now`, and tells whether the actor is to be told that they differ: it is not, where
+    /// it was told the same since it last saw the path.
+    ///
+    /// A file that is gone is not seen any more, as after [`Views::record_absent`].
+    pub fn has_drifted(&mut self, path: &TargetPath, began: Ticket, now: &FileState) -> bool {
+        let Some(view) = self.seen.get(path).filter(|_| !self.is_late(path, began)) else { return false };
+        if view.is_of(now) {
+            self.told.remove(path);
+            return false;
+        }
+        if *now == FileState::Absent {
+            self.take(path);
+            return true;
+        }
+        self.told.insert(path.clone(), now.clone()).as_ref() != Some(now)
     }
 
     /// Records the actor's own whole-file write: a full view.
     pub fn wrote(&mut self, path: &TargetPath, digest: Digest, len: u64, shape: TextShape) {
         self.finish_commit([path]);
         let view = View::File { digest, len, covered: Ranges::from(0..len), shape: Fact::Known(shape) };
-        self.seen.insert(path.clone(), view);
+        self.put(path, view);
     }
 
     /// Records the actor's own edit of `base`.
@@ -258,13 +313,13 @@ impl Views {
             _ => (&nothing, None),
         };
         let covered = carried(before, base_len, splices, len).unwrap_or_default();
-        self.seen.insert(path.clone(), View::File { digest, len, covered, shape: Fact::Known(shape) });
+        self.put(path, View::File { digest, len, covered, shape: Fact::Known(shape) });
     }
 
     /// Records the actor's own removal.
     pub fn removed(&mut self, path: &TargetPath) {
         self.finish_commit([path]);
-        self.seen.remove(path);
+        self.take(path);
     }
 
     /// Records the actor's own move: the view goes along if it is of the version that was moved.
@@ -272,14 +327,14 @@ impl Views {
     /// `digest` is that of a regular file; a link that was moved has none.
     pub fn moved(&mut self, from: &TargetPath, to: &TargetPath, digest: Option<Digest>) {
         self.finish_commit([from, to]);
-        self.seen.remove(to);
-        let Some(view) = self.seen.remove(from) else { return };
+        self.take(to);
+        let Some(view) = self.take(from) else { return };
         let of_this_version = match &view {
             View::File { digest: seen, .. } | View::Vouched { digest: seen } => Some(*seen) == digest,
             View::Link { .. } => digest.is_none(),
         };
         if of_this_version {
-            self.seen.insert(to.clone(), view);
+            self.put(to, view);
         }
     }
 
@@ -290,7 +345,7 @@ impl Views {
                 *covered = Ranges::from(0..*len);
             }
             _ => {
-                self.seen.insert(path.clone(), View::Vouched { digest });
+                self.put(path, View::Vouched { digest });
             }
         }
     }
@@ -300,7 +355,17 @@ impl Views {
     /// A read that is under way is forgotten with it.
     pub fn forget(&mut self, path: &TargetPath) {
         self.finish_commit([path]);
-        self.seen.remove(path);
+        self.take(path);
+    }
+
+    fn put(&mut self, path: &TargetPath, view: View) {
+        self.told.remove(path);
+        self.seen.insert(path.clone(), view);
+    }
+
+    fn take(&mut self, path: &TargetPath) -> Option<View> {
+        self.told.remove(path);
+        self.seen.remove(path)
     }
 
     fn finish_commit<const N: usize>(&mut self, paths: [&TargetPath; N]) {
