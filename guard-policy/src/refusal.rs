@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Code;
+use crate::{Code, Digest};
 
 /// A call that was not made, why, and how to go on.
 ///
@@ -21,6 +21,39 @@ pub struct Refusal {
     /// Names under which bytes were kept or left on the target, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// Of a `stale` file: what changed since it was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Box<Changed>>,
+}
+
+/// What changed of a file since an actor saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Changed {
+    /// The version that was seen.
+    pub seen: Digest,
+    /// The version that is there.
+    pub now: Digest,
+    /// Lines of the file as it is now that are not as they were seen, or were never seen, in order; empty where that
+    /// is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineSpan>,
+    /// Whether there are more such lines behind those.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// How many of the lines that were seen are not there any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<u64>,
+}
+
+/// Lines that follow each other, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct LineSpan {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
 }
 
 /// How to go on after a refusal.

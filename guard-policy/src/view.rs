@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Fact, FileState, Ranges, TargetPath, TextShape};
+use crate::{Digest, Fact, FileState, LineHashes, Lines, Ranges, TargetPath, TextShape};
 
 /// What one actor has seen of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,9 @@ pub enum View {
         covered: Ranges,
         /// What its whole content looked like, where that was established.
         shape: Fact<TextShape>,
+        /// Hashes of the lines that were delivered, where the content is text of not too many lines.
+        #[serde(default, skip_serializing_if = "LineHashes::is_empty")]
+        lines: LineHashes,
     },
     /// All of a version, on the word of the host: its length and shape are not known here.
     Vouched {
@@ -195,7 +198,7 @@ impl Views {
             None => Seen::Nothing,
             Some(View::Link { text }) => Seen::Link { text: text.clone() },
             Some(View::Vouched { digest }) => Seen::Whole { digest: *digest, shape: Fact::Unknown },
-            Some(View::File { digest, len, covered, shape }) => match covered.first_gap(*len) {
+            Some(View::File { digest, len, covered, shape, .. }) => match covered.first_gap(*len) {
                 Some(missing) => Seen::Part { digest: *digest, missing, shape: *shape },
                 None => Seen::Whole { digest: *digest, shape: *shape },
             },
@@ -229,9 +232,13 @@ impl Views {
         }
         let Delivered { digest, len, ranges, mut shape } = delivered;
         let mut covered = ranges.within(&(0..len));
+        let mut lines = LineHashes::default();
         match self.seen.get(path) {
-            Some(View::File { digest: old, covered: before, shape: known, .. }) if *old == digest => {
+            Some(View::File { digest: old, covered: before, shape: known, lines: hashes, .. })
+                if *old == digest =>
+            {
                 covered.union(before);
+                lines.clone_from(hashes);
                 if shape == Fact::Unknown {
                     shape = *known;
                 }
@@ -239,7 +246,7 @@ impl Views {
             Some(View::Vouched { digest: old }) if *old == digest => covered = Ranges::from(0..len),
             _ => {}
         }
-        self.put(path, View::File { digest, len, covered, shape });
+        self.put(path, View::File { digest, len, covered, shape, lines });
     }
 
     /// Records the text of a link, under the same condition.
@@ -286,7 +293,8 @@ impl Views {
     /// Records the actor's own whole-file write: a full view.
     pub fn wrote(&mut self, path: &TargetPath, digest: Digest, len: u64, shape: TextShape) {
         self.finish_commit([path]);
-        let view = View::File { digest, len, covered: Ranges::from(0..len), shape: Fact::Known(shape) };
+        let (covered, shape) = (Ranges::from(0..len), Fact::Known(shape));
+        let view = View::File { digest, len, covered, shape, lines: LineHashes::default() };
         self.put(path, view);
     }
 
@@ -313,7 +321,19 @@ impl Views {
             _ => (&nothing, None),
         };
         let covered = carried(before, base_len, splices, len).unwrap_or_default();
-        self.put(path, View::File { digest, len, covered, shape: Fact::Known(shape) });
+        let (shape, lines) = (Fact::Known(shape), LineHashes::default());
+        self.put(path, View::File { digest, len, covered, shape, lines });
+    }
+
+    /// Keeps hashes of the lines of `version` that were delivered, if that is what was seen of `path`.
+    ///
+    /// They come from the content that was recorded right before.
+    pub fn note_lines(&mut self, path: &TargetPath, version: Digest, of: &Lines) {
+        if let Some(View::File { digest, covered, lines, .. }) = self.seen.get_mut(path)
+            && *digest == version
+        {
+            *lines = of.within(covered);
+        }
     }
 
     /// Records the actor's own removal.

@@ -15,10 +15,13 @@
 //! sentence.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::ops::Range;
 
-use crate::{Argument, Code, FileState, PATH_MAX, PathError, Refusal, Remedy, RemedyCall, Tool};
+use crate::{
+    Argument, Changed, Code, Digest, FileState, LineSpan, PATH_MAX, PathError, Refusal, Remedy, RemedyCall,
+    Tool,
+};
 
 /// The words for one code: what is wrong, how to go on, and the tool whose call settles it.
 struct Words {
@@ -285,7 +288,7 @@ impl Refusal {
             sentence: words.remedy.to_owned(),
             call: words.call.map(|tool| RemedyCall::on(tool, path)),
         });
-        Self { code, message, remedy, left: Vec::new() }
+        Self { code, message, remedy, left: Vec::new(), changed: None }
     }
 
     /// Makes the refusal of a text that is no path.
@@ -342,6 +345,35 @@ impl Refusal {
         }
     }
 
+    /// Says what changed of a `stale` file since it was seen.
+    #[must_use]
+    pub fn with_changed(mut self, path: &str, changed: Changed) -> Self {
+        let mut detail = format!("{} was seen, and {} is there", short(changed.seen), short(changed.now));
+        let spans: Vec<String> = changed.lines.iter().map(LineSpan::to_string).collect();
+        match (&spans[..], changed.more) {
+            ([], _) => {}
+            (_, true) => {
+                let _ = write!(detail, "; lines {} and more are not as they were seen", spans.join(", "));
+            }
+            ([span], false) if !span.contains('-') => {
+                let _ = write!(detail, "; line {span} is not as it was seen");
+            }
+            (_, false) => {
+                let _ = write!(detail, "; lines {} are not as they were seen", spans.join(", "));
+            }
+        }
+        match changed.gone {
+            None | Some(0) => {}
+            Some(1) => detail.push_str("; a line that was seen is gone"),
+            Some(gone) => {
+                let _ = write!(detail, "; {gone} lines that were seen are gone");
+            }
+        }
+        self.message = Self::new(self.code, path, &detail).message;
+        self.changed = Some(Box::new(changed));
+        self
+    }
+
     /// Makes the `binary-exists` or `pdf-exists` of a file whose name is of that format, but whose content is text.
     #[must_use]
     pub fn text_exists(code: Code, path: &str) -> Self {
@@ -370,6 +402,22 @@ impl RemedyCall {
     pub fn on(tool: Tool, path: &str) -> Self {
         Self { tool, arguments: BTreeMap::from([("path".to_owned(), Argument::Text(path.to_owned()))]) }
     }
+}
+
+impl fmt::Display for LineSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{}-{}", self.first, self.last)
+        }
+    }
+}
+
+/// Shortens a digest to what tells two versions apart for a person.
+fn short(digest: Digest) -> String {
+    let text = digest.to_string();
+    text.get(..19).unwrap_or(&text).to_owned()
 }
 
 /// Quotes a path for a sentence: control characters are escaped, and what is too long for a path is cut.

@@ -1,10 +1,12 @@
 //! The one way in which tools change a target: decide, look where that is needed, plan, ask, commit, and decide
 //! once more on what the target found.
 
+use std::io::Read as _;
 use std::sync::Arc;
 
 use guard_policy::{
-    Act, Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TextShape, Ticket, classify,
+    Act, Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TargetPath, TextShape,
+    Ticket, View, Views, classify,
 };
 
 use crate::actor::ActorState;
@@ -16,6 +18,7 @@ use crate::port::{
 use crate::receipt::VERSION;
 use crate::refuse::{commit_error, op_error, with_fates};
 use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site, audit};
+use crate::text::hashes;
 use crate::{ChangeReceipt, Conversion, Done, Failure, Outcome, PlacedChunk, Plan, PlannedChange, Receipt};
 
 /// How often an edit that lost its compare-and-swap is planned anew.
@@ -181,6 +184,16 @@ pub(crate) enum Mark {
     Nothing,
 }
 
+impl Mark {
+    /// Returns what the content looks like that was put.
+    const fn shape(&self) -> Option<TextShape> {
+        match self {
+            Self::Wrote(shape) | Self::Edited { shape, .. } => Some(*shape),
+            Self::Removed | Self::Moved | Self::Forget | Self::Nothing => None,
+        }
+    }
+}
+
 /// What a call would do: at its paths, and what there is to say of it as a whole.
 #[derive(Default)]
 pub(crate) struct Intents {
@@ -212,13 +225,60 @@ impl Remarks {
     }
 }
 
-/// Makes a mutating call.
-///
-/// `plan` gets the items with what is known of them and says what to do; it may be called again when the target had
-/// moved on.
+/// Makes a mutating call; a refusal of what changed since it was seen says which lines did.
 pub(crate) async fn mutate(
     mut request: Request,
     mut items: Vec<Item>,
+    manner: Manner,
+    plan: impl Fn(&Request, &[Item]) -> Result<Intents, Failure> + Send + Sync,
+) -> Result<Done, Failure> {
+    match attempt(&mut request, &mut items, manner, plan).await {
+        Err(failure) if failure.refusal.changed.is_some() => {
+            Err(with_lines(&mut request, &items, failure).await)
+        }
+        done => done,
+    }
+}
+
+/// Adds the lines that differ, if the file can be read and still is what the refusal says it is.
+async fn with_lines(request: &mut Request, items: &[Item], mut failure: Failure) -> Failure {
+    let Some(changed) = failure.refusal.changed.take().map(|changed| *changed) else { return failure };
+    let of_seen = |item: &&Item| match request.actor.views().get(&item.site.expect) {
+        Some(View::File { digest, lines, .. }) => *digest == changed.seen && !lines.is_empty(),
+        _ => false,
+    };
+    let found = items.iter().find(of_seen);
+    let seen = found.and_then(|item| match request.actor.views().get(&item.site.expect) {
+        Some(View::File { digest, lines, .. }) if *digest == changed.seen => Some(lines.clone()),
+        _ => None,
+    });
+    let compared = match (found, seen) {
+        (Some(item), Some(seen)) => match request.read_whole(&item.site).await {
+            Ok(Contents { found, body: Body::Bytes { bytes, .. } })
+                if found.resolved == item.site.expect && found.state.digest() == Some(changed.now) =>
+            {
+                let now = hashes::lines(&bytes, classify(&bytes));
+                now.map(|now| (item, hashes::compare(&seen, &now, changed.clone())))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    failure.refusal = match compared {
+        Some((item, changed)) => failure.refusal.with_changed(&item.site.requested, changed),
+        None => {
+            failure.refusal.changed = Some(Box::new(changed));
+            failure.refusal
+        }
+    };
+    failure
+}
+
+/// `plan` gets the items with what is known of them and says what to do; it may be called again when the target had
+/// moved on.
+async fn attempt(
+    request: &mut Request,
+    items: &mut [Item],
     manner: Manner,
     plan: impl Fn(&Request, &[Item]) -> Result<Intents, Failure> + Send + Sync,
 ) -> Result<Done, Failure> {
@@ -231,43 +291,43 @@ pub(crate) async fn mutate(
     loop {
         let mut locked = None;
         if !shows {
-            locked = Some(lock(&request, &items).await);
+            locked = Some(lock(request, items).await);
         }
         let looks = manner.looking == Looking::Always || shows;
-        if decide(&mut request, &mut items, looks).await? == Settled::Anew {
+        if decide(request, items, looks).await? == Settled::Anew {
             continue;
         }
-        let Intents { intents, remarks } = plan(&request, &items)?;
-        let planned: Vec<PlannedChange> = intents.iter().map(|intent| planned(intent, &items)).collect();
+        let Intents { intents, remarks } = plan(request, items)?;
+        let planned: Vec<PlannedChange> = intents.iter().map(|intent| planned(intent, items)).collect();
         let changed = !intents.iter().all(|intent| as_intended(intent, &items[intent.item]));
-        let approval = approval(&items);
+        let approval = approval(items);
         if manner.dry_run {
-            note_shown(&request, &items, began);
+            note_shown(request, items, began);
             audit(&request.actor, request.tool, &request.paths, Outcome::Done, None, None);
             return Ok(Done::Planned(remarks.on_plan(request.plan(changed, approval, planned))));
         }
         if !changed {
-            return Ok(Done::Committed(remarks.on(unchanged(&request, &intents, &items))));
+            return Ok(Done::Committed(remarks.on(unchanged(request, &intents, items))));
         }
         request.approve(&planned, approval).await?;
         let locked = match locked {
             Some(locked) => locked,
-            None => lock(&request, &items).await,
+            None => lock(request, items).await,
         };
         let (error, failed) =
-            match commit(&mut request, &items, (intents, remarks.clone()), manner.dangers, locked).await {
+            match commit(request, items, (intents, remarks.clone()), manner.dangers, locked).await {
                 Ok(receipt) => return Ok(Done::Committed(receipt)),
                 Err((error, intents)) => {
-                    if let Some(receipt) = found_as_intended(&request, &error, &intents, &mut items) {
+                    if let Some(receipt) = found_as_intended(request, &error, &intents, items) {
                         return Ok(Done::Committed(remarks.on(receipt)));
                     }
-                    let failed = failed_item(&items, &intents, &error);
+                    let failed = failed_item(items, &intents, &error);
                     (error, failed)
                 }
             };
         lost += 1;
         let how = GoOn { approved: asks, looking: manner.looking, lost };
-        go_on(&request, failed.map(|index| &mut items[index]), &error, &how)?;
+        go_on(request, failed.map(|index| &mut items[index]), &error, &how)?;
     }
 }
 
@@ -483,6 +543,7 @@ fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
             (&intent.effect, &intent.mark, request.records())
         {
             views.wrote(&item.site.expect, content.digest(), content.len(), *shape);
+            note_lines(&mut views, &item.site.expect, content, *shape);
         }
         let mut change = draft(intent, items);
         (change.before, change.after) = (digest, digest);
@@ -535,14 +596,21 @@ async fn commit(
 ) -> Result<Receipt, (CommitError, Vec<Intent>)> {
     let mut batch = request.batch(dangers);
     batch.changes = intents.iter().map(|intent| change(intent, items)).collect();
-    let drafts: Vec<(ChangeReceipt, Mark)> =
-        intents.iter().map(|intent| (draft(intent, items), intent.mark.clone())).collect();
+    let content = |intent: &Intent| match &intent.effect {
+        Intended::Put { content, .. } => Some(content.clone()),
+        _ => None,
+    };
+    let drafts: Vec<(ChangeReceipt, Mark, Option<Content>)> =
+        intents.iter().map(|intent| (draft(intent, items), intent.mark.clone(), content(intent))).collect();
     let (tool, paths, records) = (request.tool, request.paths.clone(), request.records());
     let then = move |actor: &Arc<ActorState>, committed: Committed, trips: u32| {
         let mut changes = Vec::with_capacity(drafts.len());
-        for ((draft, mark), applied) in drafts.into_iter().zip(committed.changes) {
+        for ((draft, mark, content), applied) in drafts.into_iter().zip(committed.changes) {
             if records {
                 record(actor, &mark, &draft, &applied);
+                if let (Some(content), Some(shape)) = (&content, mark.shape()) {
+                    note_lines(&mut actor.views(), &applied.resolved, content, shape);
+                }
             }
             changes.push(filled(draft, applied));
         }
@@ -603,6 +671,16 @@ fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, applied: &Appl
         (Mark::Removed, _) => views.removed(&applied.resolved),
         (Mark::Forget, _) | (Mark::Wrote(_) | Mark::Edited { .. }, None) => views.forget(&applied.resolved),
         (Mark::Nothing, _) => {}
+    }
+}
+
+/// Keeps hashes of the lines of a content that this actor put there.
+fn note_lines(views: &mut Views, path: &TargetPath, content: &Content, shape: TextShape) {
+    let mut bytes = Vec::new();
+    if content.open().and_then(|mut reader| reader.read_to_end(&mut bytes)).is_ok()
+        && let Some(lines) = hashes::lines(&bytes, shape)
+    {
+        views.note_lines(path, content.digest(), &lines);
     }
 }
 

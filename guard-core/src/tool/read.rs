@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::port::{Body, Contents, Last, Part};
 use crate::request::{Asked, Known, Request, Site};
-use crate::text::{escape, lines, utf16};
+use crate::text::{escape, hashes, lines, utf16};
 use crate::{ByteWindow, Display, Failure, ReadFile};
 
 /// What a read delivers.
@@ -191,14 +191,14 @@ fn deliver(
         }
     };
     result.size = Some(len);
-    let (ranges, shape) = match contents.body {
+    let (ranges, shape, lines) = match contents.body {
         Body::NotRegular | Body::TooLarge => {
             result.kind = FileKind::TooLarge;
             let limit = request.guard().policy.limits.file_bytes;
             result.hint = Some(format!(
                 "Its {len} bytes are over the limit of {limit} for reading by lines; read it by windows of bytes."
             ));
-            (Ranges::new(), Fact::Unknown)
+            (Ranges::new(), Fact::Unknown, None)
         }
         Body::Bytes { offset, bytes } => {
             let whole = offset == 0 && bytes.len() as u64 == len;
@@ -221,14 +221,19 @@ fn deliver(
                 result.eol = (shape.class != ContentClass::Binary).then_some(shape.eol);
                 result.bom = shape.bom.is_some();
             }
-            (shown, if whole { Fact::Known(shape) } else { Fact::Unknown })
+            let lines = if whole && request.records() { hashes::lines(&bytes, shape) } else { None };
+            (shown, if whole { Fact::Known(shape) } else { Fact::Unknown }, lines)
         }
     };
     if request.records()
         && let Some(digest) = result.digest
     {
         let delivered = Delivered { digest, len, ranges, shape };
-        request.actor.views().record(&site.expect, began, delivered);
+        let mut views = request.actor.views();
+        views.record(&site.expect, began, delivered);
+        if let Some(lines) = &lines {
+            views.note_lines(&site.expect, digest, lines);
+        }
     }
     Ok(result)
 }

@@ -293,7 +293,7 @@ proptest! {
         let new = bytes(&edited);
         views.edited(&a, base, &splices, Digest::of(&new), new.len() as u64, classify(&new));
 
-        let Some(View::File { digest, len, covered, shape }) = views.get(&a) else { panic!("no view") };
+        let Some(View::File { digest, len, covered, shape, .. }) = views.get(&a) else { panic!("no view") };
         prop_assert_eq!((*digest, *len), (Digest::of(&new), new.len() as u64));
         prop_assert_eq!(*shape, Fact::Known(classify(&new)));
         let bits: Vec<bool> =

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use guard_policy::{Code, FileState, PathError, Refusal, RemedyCall, Tool};
+use guard_policy::{Changed, Code, Digest, FileState, LineSpan, PathError, Refusal, RemedyCall, Tool};
 
 use crate::case::{NEWER, link};
 
@@ -38,6 +38,10 @@ fn samples() -> Vec<(&'static str, Refusal)> {
         ("of several deletions", Refusal::not_seen(&["src/a.txt", "b.txt", "c d.txt"])),
         ("with the window that is missing", Refusal::partially_read("src/a.txt", 2_000..5_000)),
         ("of a file that changed", Refusal::stale("src/a.txt", &NEWER.state())),
+        ("of a file that changed, with the versions", changed(&[], false, None)),
+        ("of a file of which one line changed", changed(&[(7, 7)], false, Some(0))),
+        ("of a file of which lines changed", changed(&[(3, 5), (9, 9)], false, Some(1))),
+        ("of a file of which more changed than is told", changed(&[(3, 5), (9, 9)], true, Some(12))),
         ("of a file that is gone", Refusal::stale("src/a.txt", &FileState::Absent)),
         ("of a file that is a link now", Refusal::stale("src/a.txt", &link("b"))),
         ("of a text file", Refusal::text_exists(Code::BinaryExists, "data.dat")),
@@ -45,6 +49,12 @@ fn samples() -> Vec<(&'static str, Refusal)> {
         ("with what was left", Refusal::new(Code::OutcomeUnknown, "src/a.txt", "").with_left([left])),
     ]);
     samples
+}
+
+fn changed(lines: &[(u64, u64)], more: bool, gone: Option<u64>) -> Refusal {
+    let lines = lines.iter().map(|(first, last)| LineSpan { first: *first, last: *last }).collect();
+    let changed = Changed { seen: Digest::of(b"old"), now: Digest::of(b"new"), lines, more, gone };
+    Refusal::stale("src/a.txt", &NEWER.state()).with_changed("src/a.txt", changed)
 }
 
 fn arguments(call: &RemedyCall) -> String {
@@ -81,7 +91,8 @@ fn every_code_has_a_sentence_and_a_name_of_its_own() {
         let refusal = Refusal::new(*code, "a/path", "");
         assert!(refusal.message.ends_with('.') && !refusal.message.contains('{'), "{}", refusal.message);
         // These are about the call as a whole.
-        let whole = [Code::InvalidArguments, Code::InvalidPatch, Code::EnvironmentMismatch];
+        let whole =
+            [Code::InvalidArguments, Code::ToolDisabled, Code::InvalidPatch, Code::EnvironmentMismatch];
         assert!(whole.contains(code) || refusal.message.contains("`a/path`"), "{}", refusal.message);
         if let Some(remedy) = &refusal.remedy {
             assert!(remedy.sentence.ends_with('.'), "{}", remedy.sentence);

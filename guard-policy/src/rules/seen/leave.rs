@@ -1,7 +1,7 @@
 //! Something goes away from its name: a deletion, or the source of a move.
 
 use super::{
-    Compared, Outcome, compare, content, contradiction, expectation, expected, moved_on, not_found,
+    Compared, Outcome, changed, compare, content, contradiction, expectation, expected, moved_on, not_found,
     not_regular, state, too_large, view, without_digest,
 };
 use crate::{
@@ -67,10 +67,10 @@ fn version(
     match found {
         Some(found @ FileState::Regular { len, digest, .. }) => match compare(policy, *len, *digest, seen) {
             Compared::Same | Compared::Unknown => Ok(content(seen)),
-            Compared::Other => Err(moved_on(call, found)),
+            Compared::Other => Err(moved_on(call, changed(call, found, seen))),
             Compared::TooLarge => Err(too_large(call, *len, policy.limits.digest)),
         },
-        Some(found) => Err(moved_on(call, found)),
+        Some(found) => Err(moved_on(call, Refusal::stale(call.requested, found))),
         None => Ok(content(seen)),
     }
 }
@@ -81,7 +81,7 @@ fn link(policy: &Policy, call: &Call<'_>, found: Option<&FileState>, seen: &str)
             Err(too_large(call, *len, policy.limits.digest))
         }
         Some(found) if !matches!(found, FileState::Link { text } if text == seen) => {
-            Err(moved_on(call, found))
+            Err(moved_on(call, Refusal::stale(call.requested, found)))
         }
         _ => Ok(Outcome::Under(Precondition::Link { text: seen.to_owned() })),
     }

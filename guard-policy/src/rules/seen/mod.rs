@@ -6,8 +6,8 @@ mod write;
 
 use super::documents::{Kind, powerpoint};
 use crate::{
-    Act, Call, Code, ContentClass, Digest, Expect, Fact, Facts, FileState, Policy, Precondition, Refusal,
-    RemedyCall, Seen, Switch, Tool,
+    Act, Call, Changed, Code, ContentClass, Digest, Expect, Fact, Facts, FileState, Policy, Precondition,
+    Refusal, RemedyCall, Seen, Switch, Tool,
 };
 
 /// What the rules come to.
@@ -95,7 +95,10 @@ fn stale(policy: &Policy, call: &Call<'_>, facts: &Facts<'_>, kind: Kind, found:
     if let Err(refusal) = refuse_class(policy, call, kind, facts.class) {
         return refusal;
     }
-    let refusal = Refusal::stale(call.requested, found);
+    let refusal = match view(policy, facts) {
+        Seen::Whole { digest, .. } | Seen::Part { digest, .. } => changed(call, found, *digest),
+        Seen::Nothing | Seen::Link { .. } => Refusal::stale(call.requested, found),
+    };
     match expected(call) {
         Some(_) => refusal.with_remedy("Read it again, then expect the digest that the reading gives.", None),
         None => refusal,
@@ -198,7 +201,19 @@ fn binary_exists(policy: &Policy, call: &Call<'_>, code: Code, class: Fact<Conte
 }
 
 /// Refuses to remove or move what is not what was seen; metadata is enough to have seen it.
-fn moved_on(call: &Call<'_>, found: &FileState) -> Refusal {
+fn moved_on(call: &Call<'_>, refusal: Refusal) -> Refusal {
     let settles = expected(call).is_none().then(|| RemedyCall::on(Tool::Stat, call.requested));
-    Refusal::stale(call.requested, found).with_remedy("Look at it with stat, then decide anew.", settles)
+    refusal.with_remedy("Look at it with stat, then decide anew.", settles)
+}
+
+/// Refuses what is not the version that was seen, naming both where they are known.
+fn changed(call: &Call<'_>, found: &FileState, seen: Digest) -> Refusal {
+    let refusal = Refusal::stale(call.requested, found);
+    match found.digest() {
+        Some(now) if now != seen => {
+            let changed = Changed { seen, now, lines: Vec::new(), more: false, gone: None };
+            refusal.with_changed(call.requested, changed)
+        }
+        _ => refusal,
+    }
 }
