@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 #![allow(clippy::disallowed_methods, reason = "a file of this machine is bound into a container")]
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,21 +10,10 @@ use guard_backends::shell::{ConnectError, Shell};
 use guard_core::policy::{Access, Code, TargetPath};
 use guard_core::port::TransportError;
 use guard_core::{Actor, Guard, Outcome, Reply};
-use guard_testkit::docker::{Builder, DockerTarget, Image};
-use guard_testkit::skip::{self, Need};
+use guard_testkit::docker::{Builder, DockerTarget, Image, with_engine};
+use guard_testkit::transport::{At, Fault, Faults, Faulty, Way};
+use guard_testkit::wrap::Method;
 use serde_json::json;
-
-/// No test waits for ever.
-const DEADLINE: Duration = Duration::from_secs(120);
-
-fn with_engine<F: Future<Output = ()>>(test: &str, run: impl FnOnce() -> F) {
-    if skip::unless(Need::Docker, test) {
-        return;
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime
-        .block_on(async { tokio::time::timeout(DEADLINE, run()).await.expect("the test is over in time") });
-}
 
 /// A container, and a guard over its `/data`.
 struct Bench {
@@ -39,9 +27,12 @@ impl Bench {
     }
 
     async fn at(container: Builder, root: &str) -> Self {
-        let container = container.start().await.unwrap();
-        let transport = container.transport().deadline(Duration::from_secs(3)).open().await.unwrap();
-        let shell = Shell::builder(Arc::new(transport))
+        Self::over(container.start().await.unwrap(), root, &Faults::new()).await
+    }
+
+    async fn over(container: DockerTarget, root: &str, faults: &Faults) -> Self {
+        let transport = container.transport().open().await.unwrap();
+        let shell = Shell::builder(Arc::new(Faulty::new(transport, faults)))
             .progress(Duration::from_secs(2))
             .reconnect(2, Duration::from_millis(10))
             .connect()
@@ -121,38 +112,163 @@ fn a_commit_to_a_paused_container_is_settled_at_the_next_contact_and_told() {
     });
 }
 
-/// What a restarted container is taken for: an engine may mount its filesystem anew under another device number, and
-/// `fuse-overlayfs` numbers directories anew; neither can be told from another directory by looking.
+/// Where a root is in a container: in a volume, which is on a disk, or in the container's own filesystem, which the
+/// engine mounts anew with every start.
+const ROOTS: [(Image, &str); 4] = [
+    (Image::BusyBox, "/data"),
+    (Image::BusyBox, "/home/guard"),
+    (Image::Gnu, "/data"),
+    (Image::Gnu, "/home/guard"),
+];
+
 #[test]
 fn a_stopped_container_is_unavailable_and_a_restarted_one_keeps_its_views() {
     with_engine("a_stopped_container_is_unavailable_and_a_restarted_one_keeps_its_views", async || {
-        for (image, root) in
-            [(Image::BusyBox, "/data"), (Image::Gnu, "/data"), (Image::BusyBox, "/home/guard")]
-        {
+        for (image, root) in ROOTS {
             let bench = Bench::at(DockerTarget::of(image).volume("/data"), root).await;
-            bench.said(&format!("echo one >{root}/a; echo one >{root}/b")).await;
-            for path in ["a", "b"] {
+            bench.said(&format!("cd {root} && for f in a b c; do echo one >$f; done")).await;
+            for path in ["a", "b", "c"] {
                 done(bench.call("read_file", json!({ "path": path })).await);
             }
-            let identities = format!("stat -c %d:%i / {root}");
-            let before = bench.said(&identities).await;
             bench.container.stop().await.unwrap();
             refused(&bench.write("a", "two\n").await, Code::StateUnavailable, "is stopped");
             bench.container.start().await.unwrap();
-            let seen = format!("cat {root}/a {root}/b");
-            let reply = bench.write("a", "two\n").await;
-            if bench.said(&identities).await == before {
-                done(reply);
-                // What changed meanwhile is stale, whatever the view says.
-                bench.said(&format!("echo theirs >{root}/b")).await;
-                refused(&bench.write("b", "two\n").await, Code::Stale, "");
-                assert_eq!(bench.said(&seen).await, "two\ntheirs\n", "{image:?} {root}");
-            } else {
-                let code = reply.refusal.as_ref().map(|refusal| refusal.code);
-                assert!(matches!(code, Some(Code::TargetChanged | Code::RootReplaced)), "{reply:?}");
-                assert_eq!(bench.said(&seen).await, "one\none\n", "{image:?} {root}");
+            // The views are kept: nothing is read again, and the digest decides.
+            let edit = json!({ "path": "a", "old": "one", "new": "two" });
+            done(bench.call("edit_file", edit).await);
+            done(bench.write("b", "two\n").await);
+            bench.said(&format!("echo theirs >{root}/c")).await;
+            refused(&bench.write("c", "two\n").await, Code::Stale, "");
+            for round in 0..3 {
+                bench.container.restart().await.unwrap();
+                // What was changed while nobody could look is stale too.
+                bench.said(&format!("echo theirs {round} >{root}/a")).await;
+                refused(&bench.write("a", "three\n").await, Code::Stale, "");
+                done(bench.write("b", &format!("round {round}\n")).await);
+                refused(&bench.write("c", "two\n").await, Code::Stale, "");
+                done(bench.write(&format!("new {round}"), "new\n").await);
+            }
+            let seen = bench.said(&format!("cd {root} && cat a b c && ls")).await;
+            let expected = "theirs 2\nround 2\ntheirs\na\nb\nc\nnew 0\nnew 1\nnew 2\n";
+            assert_eq!(seen, expected, "{image:?} {root}");
+            assert_eq!(bench.said(&format!("find {root} -name '.guard-*'")).await, "");
+        }
+    });
+}
+
+/// Whether it was carried out before the container went down or not: the answer says which, and it is so.
+#[test]
+fn a_commit_whose_reply_is_lost_in_a_restart_is_settled_after_it() {
+    with_engine("a_commit_whose_reply_is_lost_in_a_restart_is_settled_after_it", async || {
+        for (image, root) in ROOTS {
+            let container = DockerTarget::of(image).volume("/data").start().await.unwrap();
+            let faults = Faults::new();
+            let bench = Bench::over(container, root, &faults).await;
+            bench.said(&format!("echo one >{root}/old")).await;
+            for (path, way, at, expected) in [
+                // The reply does not arrive: all of it was done.
+                ("new", Way::FromShell, At::request(Method::Commit, 1), Some(Outcome::Done)),
+                ("old", Way::FromShell, At::request(Method::Commit, 1), Some(Outcome::Done)),
+                // The tail does not arrive: nothing of it was done.
+                ("old", Way::ToShell, At::tail(1).byte(1), Some(Outcome::Refused)),
+                ("d/e/new", Way::ToShell, At::tail(1).byte(1), Some(Outcome::Refused)),
+            ] {
+                let before = bench.said(&format!("cat {root}/{path}")).await;
+                let content = format!("{path} {way:?}\n");
+                if path == "old" {
+                    done(bench.call("read_file", json!({ "path": path })).await);
+                }
+                // Only after the restart anybody can ask.
+                faults.refuse_all(TransportError::Unreachable { why: "it is not back yet".to_owned() });
+                faults.plan(way, at, Fault::Hang);
+                let reply = bench.write(path, &content).await;
+                assert_eq!(reply.outcome, Outcome::Unknown, "{image:?} {path}: {reply:?}");
+                bench.container.restart().await.unwrap();
+                faults.accept();
+                let reply = done(bench.call("list_dir", json!({})).await);
+                let [notice] = &reply.notices[..] else { panic!("{image:?} {path}: {reply:?}") };
+                let content = if notice.outcome == Outcome::Done { &content } else { &before };
+                assert_eq!(Some(notice.outcome), expected, "{image:?} {root} {path}: {notice:?}");
+                let seen = bench.said(&format!("cat {root}/{path}")).await;
+                assert_eq!(seen, *content, "{image:?} {root} {path} {notice:?}");
+                let left = bench.said(&format!("find {root} -name '.guard-*' -exec ls -dl {{}} +")).await;
+                assert_eq!(left, "", "{image:?} {root} {path} {notice:?}");
             }
         }
+    });
+}
+
+/// Another directory under the root's name is not the root, whether or not the session is the same.
+#[test]
+fn a_root_that_was_replaced_is_refused_while_the_container_runs() {
+    with_engine("a_root_that_was_replaced_is_refused_while_the_container_runs", async || {
+        for (image, below) in ROOTS {
+            let container = DockerTarget::of(image).volume("/data").start().await.unwrap();
+            let (faults, root) = (Faults::new(), format!("{below}/ws"));
+            let made = container.exec(&["mkdir", &root], b"").await.unwrap();
+            assert_eq!(made.code, 0, "{made:?}");
+            let bench = Bench::over(container, &root, &faults).await;
+            done(bench.write("a", "one\n").await);
+            let replace = format!("mv {root} {root}.away && mkdir {root} && cp {root}.away/a {root}/a");
+            bench.said(&replace).await;
+            refused(&bench.write("a", "two\n").await, Code::RootReplaced, "");
+            let before = faults.sessions();
+            faults.plan(Way::ToShell, At::any(1), Fault::Cut);
+            // The question that finds the line cut is asked again on another session.
+            refused(&bench.call("list_dir", json!({})).await, Code::RootReplaced, "");
+            assert_eq!(faults.sessions(), before + 1);
+            for path in ["a", "new"] {
+                refused(&bench.write(path, "two\n").await, Code::RootReplaced, "");
+            }
+            assert_eq!(bench.said(&format!("cat {root}/*")).await, "one\n", "{image:?} {below}");
+        }
+    });
+}
+
+/// On a disk a directory keeps its number over a restart, so that another one under its name is noticed. In the
+/// container's own filesystem it keeps nothing but its path, and the digests of what was seen decide.
+#[test]
+fn a_root_that_was_replaced_over_a_restart_is_refused_or_judged_by_what_was_seen() {
+    with_engine(
+        "a_root_that_was_replaced_over_a_restart_is_refused_or_judged_by_what_was_seen",
+        async || {
+            for (image, below) in ROOTS {
+                let container = DockerTarget::of(image).volume("/data").start().await.unwrap();
+                let root = format!("{below}/ws");
+                let made = container.exec(&["mkdir", &root], b"").await.unwrap();
+                assert_eq!(made.code, 0, "{made:?}");
+                let bench = Bench::over(container, &root, &Faults::new()).await;
+                done(bench.write("a", "one\n").await);
+                bench.container.restart().await.unwrap();
+                let replace = format!("mv {root} {root}.away && mkdir {root} && echo theirs >{root}/a");
+                bench.said(&replace).await;
+                let device = bench.said(&format!("stat -c %d {root}")).await;
+                // Linux: the major number of what is on no disk is 0.
+                let is_of_a_disk = device.trim().parse::<u64>().unwrap() >> 8 != 0;
+                let code = if is_of_a_disk { Code::RootReplaced } else { Code::Stale };
+                refused(&bench.write("a", "two\n").await, code, "");
+                assert_eq!(bench.said(&format!("cat {root}/*")).await, "theirs\n", "{image:?} {below}");
+                // A root that is gone is gone, also when a directory appears under its name later.
+                bench.said(&format!("mv {root} {root}.again")).await;
+                bench.container.restart().await.unwrap();
+                refused(&bench.write("new", "two\n").await, Code::RootReplaced, "");
+                bench.said(&format!("mv {root}.again {root}")).await;
+                refused(&bench.write("new", "two\n").await, Code::RootReplaced, "");
+            }
+        },
+    );
+}
+
+/// What is in memory is gone with the run; nothing of it is taken for what was seen.
+#[test]
+fn a_root_in_memory_is_empty_after_a_restart() {
+    with_engine("a_root_in_memory_is_empty_after_a_restart", async || {
+        let bench = Bench::at(DockerTarget::of(Image::Gnu).tmpfs("/scratch"), "/scratch").await;
+        done(bench.write("a", "one\n").await);
+        bench.container.restart().await.unwrap();
+        refused(&bench.write("a", "two\n").await, Code::Stale, "");
+        done(bench.write("b", "one\n").await);
+        assert_eq!(bench.said("ls -A /scratch").await, "b\n");
     });
 }
 

@@ -6,29 +6,14 @@
     reason = "the tests are the other process, on this machine and in the container"
 )]
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use guard_backends::docker::{Docker, Endpoint};
 use guard_core::port::{Session, Transport, TransportError};
-use guard_testkit::docker::{Builder, DockerTarget, Image};
-use guard_testkit::skip::{self, Need};
+use guard_testkit::docker::{Builder, DockerTarget, Image, with_engine};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-
-/// No test waits for ever.
-const DEADLINE: Duration = Duration::from_secs(120);
-
-/// Runs a test with an engine, in time.
-fn with_engine<F: Future<Output = ()>>(test: &str, run: impl FnOnce() -> F) {
-    if skip::unless(Need::Docker, test) {
-        return;
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime
-        .block_on(async { tokio::time::timeout(DEADLINE, run()).await.expect("the test is over in time") });
-}
 
 async fn busybox() -> DockerTarget {
     DockerTarget::of(Image::BusyBox).start().await.unwrap()

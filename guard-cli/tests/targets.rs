@@ -4,12 +4,11 @@
 
 mod bench;
 
-use std::future::Future;
 use std::io::Write as _;
 use std::process::Stdio;
 
 use bench::{Bench, Run};
-use guard_testkit::docker::{DockerTarget, Image};
+use guard_testkit::docker::{DockerTarget, Image, with_engine};
 use guard_testkit::skip::{self, Need};
 use guard_testkit::sshd::Sshd;
 
@@ -20,13 +19,6 @@ fn guard(bench: &Bench, before: &[&str], args: &[&str], stdin: &str, variables: 
     // A command that does not read its input may be gone already.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     Run::of(child.wait_with_output().unwrap())
-}
-
-fn with_engine<F: Future<Output = ()>>(test: &str, run: impl FnOnce() -> F) {
-    if skip::unless(Need::Docker, test) {
-        return;
-    }
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(run());
 }
 
 /// The digest of `one\n`.

@@ -3,20 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test's helpers fail the test")]
 #![allow(clippy::disallowed_methods, reason = "the tests look at this machine's files")]
 
-use std::future::Future;
 use std::io;
 
 use guard_core::policy::OtherKind;
 use guard_testkit::conformance::World as _;
-use guard_testkit::docker::{DockerTarget, Image};
+use guard_testkit::docker::{DockerTarget, Image, with_engine};
 use guard_testkit::skip::{self, Need};
-
-fn with_engine<F: Future<Output = ()>>(test: &str, run: impl FnOnce() -> F) {
-    if skip::unless(Need::Docker, test) {
-        return;
-    }
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(run());
-}
 
 async fn said(container: &DockerTarget, command: &str) -> String {
     let ended = container.exec(&["sh", "-c", command], b"").await.unwrap();

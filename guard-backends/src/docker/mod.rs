@@ -27,16 +27,16 @@ use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{StartExecOptions, StartExecResults};
 use bollard::models::{ContainerInspectResponse, ExecConfig};
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 use tokio::time::timeout;
 
 use self::endpoint::Kind;
 pub use self::endpoint::{Certificates, Endpoint, EndpointError};
 use self::session::{Frame, Frames};
 
-/// How long the engine may take, unless told otherwise: a little less than the shell's deadline for a hello, so that
-/// it is said here what did not answer.
-const DEADLINE: Duration = Duration::from_secs(8);
+/// How long the engine may take, unless told otherwise: less than a shell waits for a stream, so that it is said here
+/// what did not answer.
+const DEADLINE: Duration = Duration::from_secs(20);
 /// How many bytes are taken from the engine at a time.
 const PIECE: usize = 64 * 1024;
 /// What the container's shell says before it runs the command: from then on what comes is the command's. A failure
@@ -52,7 +52,8 @@ const SAID_MAX: usize = 1024;
 /// A container, by the identifier that it had when it was opened.
 ///
 /// A name leads to a container once. One that is made anew under the same name is another target:
-/// [`TransportError::TargetChanged`], until it is opened anew. One that is restarted is the same.
+/// [`TransportError::TargetChanged`], until it is opened anew. One that is restarted is the same, in another run
+/// ([`Transport::machine`]).
 ///
 /// The container's own working directory and user are kept, its `HOME` and `PATH` too. Commands get no terminal.
 ///
@@ -100,7 +101,7 @@ impl Builder {
         self
     }
 
-    /// Sets how long the engine may take to answer, and to start something; eight seconds otherwise.
+    /// Sets how long the engine may take to answer, and to start something; 20 seconds otherwise.
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -166,6 +167,18 @@ impl Transport for Docker {
 
     async fn start(&self, command: &str) -> Result<Session, TransportError> {
         timeout(self.deadline, self.begin(command)).await.unwrap_or_else(|_| Err(late(self.deadline)))
+    }
+
+    /// The engine knows a container by its identifier, and the run by when it was started.
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        let asked = timeout(self.deadline, self.api.inspect_container(&self.id, None)).await;
+        let found = match asked.map_err(|_| late(self.deadline))? {
+            Ok(found) => found,
+            Err(error) => return Err(self.refused(words::of(&error)).await),
+        };
+        let run = found.state.and_then(|state| state.started_at).filter(|run| !run.is_empty());
+        let run = run.ok_or_else(|| unreachable("the Docker engine told no start of it".to_owned()))?;
+        Ok(Some(Machine { id: self.id.clone(), run }))
     }
 }
 

@@ -149,10 +149,11 @@ impl Connection {
         let nonce = random().map_err(|why| ConnectError::NoHello { why })?;
         let without: Vec<&str> = settings.without.iter().map(|feature| feature.word()).collect();
         let boot = Boot::new(&nonce, &without, &script::stage(), &script::whole());
-        let start = tokio::time::timeout(settings.hello, transport.start(&boot.command));
-        let Session { input, output, errors, end } = start
-            .await
-            .map_err(|_| TransportError::Unreachable { why: "it does not answer in time".to_owned() })??;
+        let start = tokio::time::timeout(settings.opening, transport.start(&boot.command)).await;
+        let Session { input, output, errors, end } = start.map_err(|_| {
+            let why = format!("no stream was opened within {} s", settings.opening.as_secs());
+            TransportError::Unreachable { why }
+        })??;
         let mut connection = Self {
             hello: Hello::default(),
             reader: ReplyReader::new(&nonce),

@@ -28,6 +28,7 @@
 mod answer;
 mod commit;
 mod connection;
+mod identity;
 mod pool;
 mod process;
 mod query;
@@ -51,7 +52,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 pub use self::connection::ConnectError;
-use self::connection::{Connection, Item, Lost, Sink, SourceError};
+use self::connection::{Item, Lost, Sink, SourceError};
 use self::pool::Pool;
 pub use self::process::Process;
 use self::roots::Roots;
@@ -71,7 +72,7 @@ struct Inner {
     target: TargetId,
     capabilities: Capabilities,
     hello: Hello,
-    roots: Roots,
+    roots: Arc<Roots>,
     pool: Pool,
     ledger: Ledger,
     runtime: Handle,
@@ -119,7 +120,15 @@ impl Builder {
         self
     }
 
-    /// Sets how long a shell may take to say hello; ten seconds otherwise.
+    /// Sets how long the transport may take to open a stream; 90 seconds otherwise, which is more than the transports
+    /// of this crate take before they say themselves what did not answer.
+    #[must_use]
+    pub const fn opening(mut self, deadline: Duration) -> Self {
+        self.settings.opening = deadline;
+        self
+    }
+
+    /// Sets how long a shell may take to say hello on a stream that is open; ten seconds otherwise.
     #[must_use]
     pub const fn hello(mut self, deadline: Duration) -> Self {
         self.settings.hello = deadline;
@@ -161,14 +170,14 @@ impl Builder {
     /// [`ConnectError`] says whether the stream, the shell or its tools are missing.
     pub async fn connect(self) -> Result<Shell, ConnectError> {
         let Self { transport, settings } = self;
-        let connection = Connection::open(&*transport, &settings).await?;
-        let hello = connection.hello.clone();
+        let (connection, met) = identity::meet(&*transport, &settings).await?;
+        let (hello, roots) = (connection.hello.clone(), Arc::<Roots>::default());
         let inner = Inner {
             target: transport.target().clone(),
             capabilities: capabilities(&hello),
             hello,
-            roots: Roots::default(),
-            pool: Pool::new(transport, settings, connection),
+            pool: Pool::new(transport, settings, (connection, met), Arc::clone(&roots)),
+            roots,
             ledger: Ledger::default(),
             runtime: Handle::current(),
         };
@@ -232,13 +241,16 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
     let Verb::Commit { options, changes } = &verb else {
         return Err(commit::untouched(CommitFailure::ContentMismatch, None, count));
     };
-    let (options, changes, roots) = (options.clone(), changes.clone(), inner.roots.refs());
+    let (options, changes) = (options.clone(), changes.clone());
     let taken = inner.pool.take(&inner.ledger).await;
     let mut session = taken.map_err(|error| commit::untouched(error.into(), None, count))?;
     let shell = session.shell().unwrap_or_default();
+    // What the session is on may have been found to be another run of the machine.
+    let (run, refs) = inner.roots.now();
+    let roots = refs.len();
     let max = (batch.changes.len() as u64).saturating_mul(options_max(&batch));
     let bodies = commit::bodies(&inner, &batch);
-    let reply = session.request(roots.clone(), verb, bodies, Sink::Items(max)).await;
+    let reply = session.request(refs, verb, bodies, Sink::Items(max)).await;
     let outcome =
         reply.and_then(|items| commit::outcome(items, &batch).map_err(|noise| Lost::Sent(noise.to_string())));
     match outcome {
@@ -259,7 +271,7 @@ async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitErro
             made.retain(|(change, path)| {
                 changes.get(*change).is_some_and(|change| change.is_on_the_way(path))
             });
-            inner.ledger.pending(Pending { id, shell, roots, options, changes, made, failures: 0 });
+            inner.ledger.pending(Pending { id, shell, run, roots, options, changes, made, failures: 0 });
             drop(session);
             match lost {
                 Lost::Source(SourceError::Mismatch) => {
@@ -326,7 +338,13 @@ impl FileOps for Shell {
         let spelling = spec.path.clone();
         self.run(move |inner| async move {
             let verb = Verb::Open(vec![spelling.as_str().into()]);
-            let (physical, identity) = inner.ask(verb, 0, root).await??;
+            let read = |items| {
+                let mut items = query::Items::new(items);
+                let answer = root(&mut items)?;
+                items.end()?;
+                Ok(answer)
+            };
+            let (physical, identity) = inner.ask(verb, 0, read).await??;
             Ok(inner.roots.add(physical, identity, spelling))
         })
         .await
@@ -446,13 +464,10 @@ impl FileOps for Shell {
     }
 }
 
-fn root(items: Vec<Item>) -> Result<Result<(TargetPath, String), OpError>, Noise> {
-    let mut items = query::Items::new(items);
-    let answer = match items.record()? {
+fn root(items: &mut query::Items) -> Result<Result<(TargetPath, String), OpError>, Noise> {
+    Ok(match items.record()? {
         Record::Root { path, identity } => answer::path(path).map(|path| (path, identity)),
         Record::Problem(problem) => Err(answer::problem(problem)),
         other => return Err(Noise::new(format!("{other:?} instead of a root"))),
-    };
-    items.end()?;
-    Ok(answer)
+    })
 }

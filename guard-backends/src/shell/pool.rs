@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use guard_core::port::{OpError, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::connection::{ConnectError, Connection, Lost};
+use super::connection::{Connection, Item, Lost, Sink};
+use super::identity::{Meeting, Met, Restart, meet};
+use super::query::Items;
+use super::roots::Roots;
 use super::settings::Settings;
 use super::settle::{self, Ledger};
-use super::wire::Hello;
+use super::wire::Verb;
 
 /// The sessions of a target.
 pub(super) struct Pool {
@@ -18,8 +21,10 @@ pub(super) struct Pool {
     idle: Mutex<Vec<Connection>>,
     /// Held by whoever settles: what two settle at once, they would undo to each other.
     settling: tokio::sync::Mutex<()>,
-    /// What the first session said: every other one has to be of the same machine.
-    first: Hello,
+    /// The roots that were opened; a machine that was started again may have other numbers for them.
+    roots: Arc<Roots>,
+    /// What the last session was on: every other one has to be on the same machine.
+    met: Mutex<Met>,
 }
 
 /// A session that is in use. One that is not given back is closed.
@@ -43,16 +48,21 @@ impl std::ops::DerefMut for Taken {
 }
 
 impl Pool {
-    pub(super) fn new(transport: Arc<dyn Transport>, settings: Settings, first: Connection) -> Self {
+    pub(super) fn new(
+        transport: Arc<dyn Transport>,
+        settings: Settings,
+        (first, met): (Connection, Met),
+        roots: Arc<Roots>,
+    ) -> Self {
         let permits = Arc::new(Semaphore::new(settings.pool));
-        let hello = first.hello.clone();
         Self {
             transport,
             settings,
             permits,
             idle: Mutex::new(vec![first]),
             settling: tokio::sync::Mutex::default(),
-            first: hello,
+            roots,
+            met: Mutex::new(met),
         }
     }
 
@@ -112,14 +122,20 @@ impl Pool {
     }
 
     async fn try_open(&self, ledger: &Ledger) -> Result<Connection, OpError> {
-        let opened = Connection::open(&*self.transport, &self.settings).await;
-        let mut connection = opened.map_err(|error: ConnectError| OpError::from(error))?;
-        if !is_same_machine(&self.first, &connection.hello) {
-            return Err(OpError::TargetChanged);
-        }
+        let (mut connection, now) = meet(&*self.transport, &self.settings).await?;
         let _one = self.settling.lock().await;
+        let meeting = self.met.lock().unwrap_or_else(PoisonError::into_inner).meets(&now);
+        match meeting {
+            Meeting::Same => {}
+            Meeting::Restarted(restart) => {
+                tracing::info!(?restart, "the machine was started again");
+                self.renew(&mut connection, restart).await?;
+                *self.met.lock().unwrap_or_else(PoisonError::into_inner) = now;
+            }
+            Meeting::Another => return Err(OpError::TargetChanged),
+        }
         for pending in ledger.open() {
-            match settle::settle(&mut connection, &pending).await {
+            match settle::settle(&mut connection, &pending, &self.roots).await {
                 Ok((settled, fates)) => {
                     tracing::info!(commit = %pending.id, ?settled, "a commit was looked into");
                     ledger.settled(&pending.id, settled, fates);
@@ -134,51 +150,22 @@ impl Pool {
         }
         Ok(connection)
     }
-}
 
-/// Compares what two shells said of their machine.
-///
-/// The root's device number may be another one after a restart; within one boot it is not.
-fn is_same_machine(first: &Hello, now: &Hello) -> bool {
-    let same = |name: &str| match (first.get(name), now.get(name)) {
-        (Some("") | None, _) | (_, Some("") | None) => None,
-        (Some(first), Some(now)) => Some(first == now),
-    };
-    if same("machine") == Some(false) || same("uid") == Some(false) {
-        return false;
-    }
-    // Something has to say that it is the same.
-    if same("machine").is_none() && same("rootid").is_none() {
-        return false;
-    }
-    match same("bootid") {
-        Some(false) => same("machine") == Some(true),
-        _ => same("rootid") != Some(false),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hello(facts: &[(&str, &str)]) -> Hello {
-        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec()));
-        Hello { facts: facts.collect() }
-    }
-
-    #[test]
-    fn another_machine_is_told_by_what_its_shell_says() {
-        let first = hello(&[("machine", "m"), ("bootid", "b"), ("rootid", "1:2"), ("uid", "0")]);
-        for (now, same) in [
-            (&[("machine", "m"), ("bootid", "b"), ("rootid", "1:2"), ("uid", "0")][..], true),
-            (&[("machine", "m"), ("bootid", "c"), ("rootid", "9:2"), ("uid", "0")], true),
-            (&[("machine", "m"), ("bootid", "b"), ("rootid", "9:2"), ("uid", "0")], false),
-            (&[("machine", "n"), ("bootid", "c"), ("rootid", "1:2"), ("uid", "0")], false),
-            (&[("machine", "m"), ("bootid", "b"), ("rootid", "1:2"), ("uid", "1")], false),
-            (&[("machine", ""), ("bootid", ""), ("rootid", "1:2"), ("uid", "0")], true),
-            (&[("machine", ""), ("bootid", ""), ("rootid", "1:3"), ("uid", "0")], false),
-        ] {
-            assert_eq!(is_same_machine(&first, &hello(now)), same, "{now:?}");
+    /// Opens the roots by their paths on a machine that was started again, before anything else is asked.
+    async fn renew(&self, connection: &mut Connection, restart: Restart) -> Result<(), OpError> {
+        let paths: Vec<Vec<u8>> = self.roots.refs().into_iter().map(|root| root.path).collect();
+        let mut found = Vec::with_capacity(paths.len());
+        if !paths.is_empty() {
+            let reply = connection.request(Vec::new(), Verb::Open(paths.clone()), None, Sink::Items(0)).await;
+            let items: Vec<Item> = reply.map_err(super::unavailable)?;
+            let mut items = Items::new(items);
+            let noise = |noise: super::Noise| OpError::Unavailable { why: noise.to_string() };
+            for _ in &paths {
+                found.push(super::root(&mut items).map_err(noise)?.ok());
+            }
+            items.end().map_err(noise)?;
         }
+        self.roots.renew(found, |before, after| restart.keeps(before, after));
+        Ok(())
     }
 }

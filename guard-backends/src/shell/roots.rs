@@ -7,9 +7,19 @@ use guard_core::port::{OpError, Root};
 
 use super::wire::RootRef;
 
+/// What no directory has: the root is not what was opened, and is refused until it is opened anew.
+const LOST: &str = "lost";
+
 /// The roots that were opened.
 #[derive(Debug, Default)]
-pub(super) struct Roots(RwLock<Vec<Opened>>);
+pub(super) struct Roots(RwLock<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// How often the machine was found to have been started again.
+    run: u64,
+    roots: Vec<Opened>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Opened {
@@ -22,7 +32,7 @@ impl Roots {
     /// Remembers a root; the same directory by the same spelling is the same root.
     pub(super) fn add(&self, physical: TargetPath, identity: String, spelling: TargetPath) -> Root {
         let root = Opened { physical, identity, spelling };
-        let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let roots = &mut self.0.write().unwrap_or_else(PoisonError::into_inner).roots;
         let at = roots.iter().position(|known| *known == root).unwrap_or_else(|| {
             roots.push(root.clone());
             roots.len() - 1
@@ -32,18 +42,39 @@ impl Roots {
 
     /// Returns the roots as a request names them.
     pub(super) fn refs(&self) -> Vec<RootRef> {
-        let roots = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        self.now().1
+    }
+
+    /// Returns which run of the machine it is, and the roots as a request names them in it.
+    pub(super) fn now(&self) -> (u64, Vec<RootRef>) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let root = |root: &Opened| RootRef {
             path: root.physical.as_str().into(),
             identity: root.identity.clone(),
             spelling: root.spelling.as_str().into(),
         };
-        roots.iter().map(root).collect()
+        (known.run, known.roots.iter().map(root).collect())
+    }
+
+    /// Takes what is at the roots' paths in another run of the machine. A root that is not kept is lost.
+    pub(super) fn renew(
+        &self,
+        found: Vec<Option<(TargetPath, String)>>,
+        is_kept: impl Fn(&str, &str) -> bool,
+    ) {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.run += 1;
+        for (root, found) in known.roots.iter_mut().zip(found) {
+            root.identity = match found {
+                Some((path, now)) if path == root.physical && is_kept(&root.identity, &now) => now,
+                _ => LOST.to_owned(),
+            };
+        }
     }
 
     /// Returns a root's index, and the path below it as it goes over the wire.
     pub(super) fn place(&self, root: RootId, path: &str) -> Result<(usize, Vec<u8>), OpError> {
-        let count = self.0.read().unwrap_or_else(PoisonError::into_inner).len();
+        let count = self.0.read().unwrap_or_else(PoisonError::into_inner).roots.len();
         let index = root.0 as usize;
         if index >= count {
             return Err(OpError::NotFound { path: format!("root {}", root.0) });

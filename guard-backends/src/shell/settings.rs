@@ -33,7 +33,9 @@ impl Feature {
 pub(super) struct Settings {
     /// How long nothing may move in either direction before a session is given up.
     pub(super) progress: Duration,
-    /// How long a shell may take to say hello.
+    /// How long a transport may take to open a stream.
+    pub(super) opening: Duration,
+    /// How long a shell may take to say hello on it.
     pub(super) hello: Duration,
     /// How often a lost connection is opened again before the target is unavailable.
     pub(super) attempts: u32,
@@ -49,6 +51,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             progress: Duration::from_secs(60),
+            opening: Duration::from_secs(90),
             hello: Duration::from_secs(10),
             attempts: 4,
             pause: Duration::from_millis(50),

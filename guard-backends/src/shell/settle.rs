@@ -8,7 +8,8 @@ use guard_core::port::{CommitId, Fate, Settled};
 use super::commit;
 use super::connection::{Connection, Item, Lost, Sink};
 use super::query::Items;
-use super::wire::{Change, Noise, Options, Record, RootRef, Verb, Verdict};
+use super::roots::Roots;
+use super::wire::{Change, Noise, Options, Record, Verb, Verdict};
 
 /// How often a settlement may fail.
 const FAILURES: u32 = 6;
@@ -37,7 +38,9 @@ pub(super) struct Pending {
     pub(super) id: CommitId,
     /// The old shell: process id and start time.
     pub(super) shell: (u32, String),
-    pub(super) roots: Vec<RootRef>,
+    /// The run of the machine in which it was sent, and how many roots there were.
+    pub(super) run: u64,
+    pub(super) roots: usize,
     pub(super) options: Options,
     pub(super) changes: Vec<Change>,
     /// The directories that it said it was making, each with its change.
@@ -131,14 +134,21 @@ fn left(fates: &[Fate]) -> Vec<String> {
 pub(super) async fn settle(
     connection: &mut Connection,
     pending: &Pending,
+    roots: &Roots,
 ) -> Result<(Settled, Vec<Fate>), Lost> {
+    let ((run, mut roots), mut shell) = (roots.now(), pending.shell.clone());
+    roots.truncate(pending.roots);
+    if run != pending.run && !shell.1.is_empty() {
+        // It ended with its run. No process has such a start, so that none is taken for it.
+        shell.1.push_str("-earlier");
+    }
     let verb = Verb::Settle {
-        shell: pending.shell.clone(),
+        shell,
         options: pending.options.clone(),
         changes: pending.changes.clone(),
         made: pending.made.clone(),
     };
-    let items = connection.request(pending.roots.clone(), verb, None, Sink::Items(0)).await?;
+    let items = connection.request(roots, verb, None, Sink::Items(0)).await?;
     read(items, pending.changes.len()).map_err(|noise| Lost::Sent(noise.to_string()))
 }
 

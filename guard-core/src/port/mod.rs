@@ -24,4 +24,4 @@ pub use file_ops::{FileOps, Task};
 pub use observe::{Observer, Step};
 pub use query::{Ask, Body, Contents, Depth, Entry, Found, Last, Listing, Page, Part, Sink, Want};
 pub use target::{Capabilities, LeaseSupport, Root, RootSpec, TargetId};
-pub use transport::{End, Session, Transport, TransportError};
+pub use transport::{End, Machine, Session, Transport, TransportError};

@@ -76,6 +76,7 @@ pub struct Root {
     pub id: RootId,
     /// Its physical path, free of links.
     pub path: TargetPath,
-    /// The directory's identity on the target (device and inode), opaque.
+    /// The directory's identity on the target (device and inode), opaque. It is of the run of the machine in which the
+    /// root was opened; after a restart the directory may have another.
     pub identity: String,
 }

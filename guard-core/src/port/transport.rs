@@ -12,7 +12,8 @@ use super::TargetId;
 /// # Security
 ///
 /// Every stream has to lead to the target that [`Transport::target`] names. The shell backend compares what the
-/// machine says of itself, and refuses another one after a reconnection.
+/// transport knows of the machine ([`Transport::machine`]) and what the machine says of itself, and refuses another one
+/// after a reconnection.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
     /// Names the target.
@@ -27,6 +28,31 @@ pub trait Transport: Send + Sync + 'static {
     ///
     /// [`TransportError`] says what stood in the way; nothing was started.
     async fn start(&self, command: &str) -> Result<Session, TransportError>;
+
+    /// Tells which machine the target is, and which of its runs this is, where the transport knows that for certain
+    /// and not from a name: then a machine that was started again is still the same one, though its filesystems have
+    /// other numbers.
+    ///
+    /// It is asked after a session has said that it is there, and speaks of the machine that this session is on. A
+    /// transport around another one passes it on. A transport that knows nothing, as most, says so: then only what a
+    /// shell on the machine says counts.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError`] says why it cannot be told at the moment.
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        Ok(None)
+    }
+}
+
+/// A machine, as whoever started it knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Which machine it is, as long as there is one: a container's identifier.
+    pub id: String,
+    /// Which of its runs this is: another one after every start. Within one run the numbers of its filesystems and
+    /// directories mean the same.
+    pub run: String,
 }
 
 /// The streams to a command that was started on a target.

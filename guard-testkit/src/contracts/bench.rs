@@ -49,6 +49,10 @@ impl Transport for Shared {
     async fn start(&self, command: &str) -> Result<guard_core::port::Session, TransportError> {
         self.0.start(command).await
     }
+
+    async fn machine(&self) -> Result<Option<guard_core::port::Machine>, TransportError> {
+        self.0.machine().await
+    }
 }
 
 impl Bench {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use guard_backends::shell::{Process, Shell};
 use guard_core::policy::Access;
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 use guard_core::{Actor, Guard, Outcome, Reply};
 use serde_json::{Value, json};
 
@@ -37,6 +37,10 @@ impl Transport for Instead {
                 other.start(command).await
             }
         }
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
 

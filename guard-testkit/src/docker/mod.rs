@@ -27,6 +27,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use bollard::Docker as Engine;
 use bollard::container::LogOutput;
@@ -45,12 +46,16 @@ use guard_backends::docker::{Builder as Opening, Docker, Endpoint};
 use guard_core::port::TransportError;
 use tokio::io::AsyncWriteExt as _;
 
+use crate::skip::{self, Need};
+
 #[cfg(feature = "contracts")]
 pub use self::contracts::{DockerContracts, Place};
 pub use self::fixture::DockerFixture;
 pub use self::image::Image;
 pub use self::world::DockerWorld;
 
+/// How long a test may take: none waits for ever.
+const DEADLINE: Duration = Duration::from_secs(180);
 /// What a container runs so that it waits.
 const WAIT: [&str; 2] = ["sleep", "2147483647"];
 
@@ -86,6 +91,20 @@ pub struct Output {
     pub output: Vec<u8>,
     /// What it wrote to its standard error.
     pub errors: Vec<u8>,
+}
+
+/// Runs a test that needs an engine, on a runtime of its own; without an engine it is skipped by its name.
+///
+/// # Panics
+///
+/// If the test is not over within three minutes, or as [`skip::unless`].
+pub fn with_engine<F: Future<Output = ()>>(test: &str, run: impl FnOnce() -> F) {
+    if skip::unless(Need::Docker, test) {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let over = runtime.map(|runtime| runtime.block_on(async { tokio::time::timeout(DEADLINE, run()).await }));
+    assert!(matches!(over, Ok(Ok(()))), "{test} was not over in time: {over:?}");
 }
 
 impl DockerTarget {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use guard_backends::shell::wire::{RequestEvent, boot_len};
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 
 use super::frames::{self, Requests};
 use super::line::{self, From, To};
@@ -86,6 +86,10 @@ impl<T: Transport> Transport for Counting<T> {
         tokio::spawn(ask(to_shell, requests, self.traffic.clone(), Arc::clone(&asked)));
         tokio::spawn(tell(from_shell, self.traffic.clone(), asked));
         Ok(session)
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
 

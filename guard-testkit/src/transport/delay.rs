@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
@@ -36,6 +36,10 @@ impl<T: Transport> Transport for Delay<T> {
         carry(to_shell, half);
         carry(from_shell, half);
         Ok(session)
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use guard_backends::shell::wire::{Effect, Pre, ReplyEvent, Request, RequestEvent, Verb, boot_len};
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 
 use super::Namespace;
 use super::frames::{self, Piece, Replies, Requests};
@@ -44,6 +44,10 @@ impl<T: Transport> Transport for PathSubstituting<T> {
         tokio::spawn(ask(to_shell, requests, self.namespace.clone()));
         tokio::spawn(tell(from_shell, replies, self.namespace.clone()));
         Ok(session)
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
 

@@ -175,7 +175,8 @@ g_settle_not_applied() {
 
 # Ends the old shell and what it runs. 0: it is proven that it does nothing any more.
 g_end_old() {
-    g_is_number "$g_opt_pid" && [ "$g_opt_pid" -gt 1 ] && [ "$g_opt_pid" != "$$" ] || return 1
+    # After a restart this shell can have its number, and is another one all the same.
+    g_is_number "$g_opt_pid" && [ "$g_opt_pid" -gt 1 ] && [ "$g_opt_pid.$g_opt_start" != "$$.$g_start" ] || return 1
     if [ -z "$g_fds" ] || [ -z "$g_opt_start" ]; then
         return 1
     fi

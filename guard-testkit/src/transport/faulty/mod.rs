@@ -6,7 +6,7 @@ mod session;
 
 use async_trait::async_trait;
 use guard_backends::shell::wire::boot_len;
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 
 pub use self::plan::{At, Bytes, Fault, Faults, Way};
 use super::{frames, line};
@@ -61,5 +61,9 @@ impl<T: Transport> Transport for Faulty<T> {
         tokio::spawn(session::ask(to_shell, requests, shared.clone(), started.to_shell));
         tokio::spawn(session::tell(from_shell, replies, shared.clone(), started.from_shell));
         Ok(Session { end: Box::new(session::Line(shared)), ..session })
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
