@@ -408,6 +408,45 @@ async fn a_connection_that_was_lost_is_opened_again_with_the_next_command() {
     assert_eq!(run(&ssh, "echo back").await, "back\n");
 }
 
+/// A user who is looked up slowly, as by a module that asks another machine: the host answers at once, and lets in late.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_has_more_time_than_a_host_has_to_answer() {
+    const TEST: &str = "a_login_has_more_time_than_a_host_has_to_answer";
+    if skip::unless(Need::Sshd, TEST) || skip::unless(Need::Root, TEST) {
+        return;
+    }
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let (asked, gate) = (folder.path().join("asked"), folder.path().join("gate"));
+    let known = folder.path().join("known");
+    // For a key that is not on its own list the server asks, in the middle of a login.
+    let script = format!("touch {}; while [ -e {} ]; do sleep 0.01; done", asked.display(), gate.display());
+    let script = format!("{script}; cat {}", known.display());
+    let keys = format!("AuthorizedKeysCommand /bin/sh -c \"{script}\"");
+    let bench = Bench::new(&Sshd::builder().line("AuthorizedKeysCommandUser root").line(keys));
+    std::fs::write(&gate, "").unwrap();
+    std::fs::copy(bench.sshd.stranger().with_extension("pub"), &known).unwrap();
+    let to = bench.to(&bench.sshd.url()).identity(bench.sshd.stranger());
+    let to = to.connect_timeout(Duration::from_secs(1));
+    let ssh = Arc::new(to.clone().resolve().await.unwrap());
+    let start = |ssh: &Arc<Ssh>| {
+        let ssh = Arc::clone(ssh);
+        tokio::spawn(async move { ssh.start("echo in").await })
+    };
+    let mut started = start(&ssh);
+    until("the server is asked for the keys", || asked.exists());
+    let early = tokio::time::timeout(Duration::from_secs(3), &mut started).await;
+    assert!(early.is_err(), "it was given up while it logged in: {}", bench.sshd.log());
+    std::fs::remove_file(&gate).unwrap();
+    assert_eq!(line(&mut started.await.unwrap().unwrap()).await, "in\n");
+    // And it has an end.
+    let ssh = Arc::new(to.login_timeout(Duration::from_secs(2)).resolve().await.unwrap());
+    std::fs::write(&gate, "").unwrap();
+    match start(&ssh).await.unwrap() {
+        Err(TransportError::Unreachable { why }) => assert_eq!(why, "no answer within 2 s"),
+        other => panic!("{:?}", other.err()),
+    }
+}
+
 #[tokio::test]
 async fn a_connection_that_answers_nothing_is_given_up_and_opened_again() {
     if skip::unless(Need::Sshd, "a_connection_that_answers_nothing_is_given_up_and_opened_again") {

@@ -29,6 +29,8 @@ mod answer;
 mod commit;
 mod connection;
 mod identity;
+#[cfg(test)]
+mod late;
 mod pool;
 mod process;
 mod query;

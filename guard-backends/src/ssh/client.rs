@@ -38,6 +38,7 @@ pub(super) struct Client {
     pub(super) host_keys: HostKeys,
     pub(super) jump: Vec<Destination>,
     pub(super) connect: Duration,
+    pub(super) login: Duration,
     pub(super) alive: Duration,
     pub(super) control: PathBuf,
 }
@@ -71,14 +72,21 @@ impl Client {
             host_keys: HostKeys::default(),
             jump: Vec::new(),
             connect: Duration::from_secs(8),
+            login: Duration::from_secs(60),
             alive: Duration::from_secs(10),
             control: "/tmp".into(),
         }
     }
 
-    /// Returns when `ssh` is given up: a little later than it should give up itself, and say why.
+    /// Returns when an `ssh` that has nobody to wait for, or a connection that is there, is given up: a little later
+    /// than `ssh` should give up itself, and say why.
     pub(super) fn deadline(&self) -> Duration {
         self.connect + Duration::from_secs(1)
+    }
+
+    /// Returns when a connection that is being opened is given up.
+    pub(super) fn login_deadline(&self) -> Duration {
+        self.login.max(self.deadline())
     }
 
     /// Starts to tell `ssh` what to do; the destination is to follow.

@@ -107,15 +107,19 @@ impl Ssh {
         }
     }
 
-    async fn start_on(
-        &self,
-        command: &str,
-        used: &mut Option<Arc<Master>>,
-    ) -> Result<Session, TransportError> {
+    async fn start_anywhere(&self, command: &str) -> Result<Session, TransportError> {
+        let (login, within) = (self.client.login_deadline(), self.client.deadline());
         loop {
-            let (master, age) = self.master().await?;
-            *used = Some(Arc::clone(&master));
-            match (master.start(command).await, age) {
+            // Whoever logs in may be asked much: names are looked up, other hosts gone through, modules loaded.
+            let opened = tokio::time::timeout(login, self.master()).await;
+            let (master, age) = opened.map_err(|_| client::too_late(login))??;
+            let started = tokio::time::timeout(within, master.start(command)).await;
+            let started = started.map_err(|_| {
+                // A connection that answers nothing may be dead long before `ssh` notices.
+                self.forget(&master);
+                client::too_late(within)
+            })?;
+            match (started, age) {
                 (Ok(session), _) => return Ok(session),
                 (Err(NotStarted::Other(error)), _) => return Err(error),
                 // It had ended since it was used last. If it ended while the command was started, the command has no
@@ -144,15 +148,7 @@ impl Transport for Ssh {
     }
 
     async fn start(&self, command: &str) -> Result<Session, TransportError> {
-        let (mut used, within) = (None, self.client.deadline());
-        let started = tokio::time::timeout(within, self.start_on(command, &mut used)).await;
-        started.unwrap_or_else(|_| {
-            // A connection that answers nothing may be dead long before `ssh` notices.
-            if let Some(master) = used {
-                self.forget(&master);
-            }
-            Err(client::too_late(within))
-        })
+        self.start_anywhere(command).await
     }
 }
 
@@ -194,11 +190,19 @@ impl Builder {
         self
     }
 
-    /// Sets how long opening a connection may take, in whole seconds; 8 otherwise, which is within what a
-    /// [`crate::shell::Shell`] waits for a hello. One second later it is given up even if `ssh` does not.
+    /// Sets how long a host may take to answer at all, in whole seconds; 8 otherwise. A command that is started on a
+    /// connection that is there may take one second longer.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.client.connect = timeout;
+        self
+    }
+
+    /// Sets how long opening a connection may take in all, until the user is logged in; a minute otherwise. It is never
+    /// less than what a host may take to answer.
+    #[must_use]
+    pub const fn login_timeout(mut self, timeout: Duration) -> Self {
+        self.client.login = timeout;
         self
     }
 
