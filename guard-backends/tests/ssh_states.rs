@@ -103,8 +103,9 @@ async fn a_lost_connection_is_opened_again_and_an_uncertain_commit_is_settled() 
     let bench = Bench::of(Sshd::start().unwrap(), &faults).await;
     let actor = bench.guard.actor("agent");
     done(write(&actor, "old", "one\n").await);
-    // Idle: whoever comes next opens another, and the view is still good.
+    // Idle: a question opens another and is asked there, and the view is still good.
     assert_eq!(bench.sshd.kill_connections(), 1);
+    done(actor.call("list_dir", json!({})).await);
     done(write(&actor, "old", "two\n").await);
     assert_eq!(bench.sshd.accepted(), 2);
     // In the middle of a commit: what is at the name decides, within the call.
@@ -122,6 +123,10 @@ async fn a_lost_connection_is_opened_again_and_an_uncertain_commit_is_settled() 
         faults.act(way, at, move || {
             lost.kill_connections();
         });
+        if is_done {
+            // The answer is here already when the connection goes down; it is lost with it.
+            faults.plan(way, at, Fault::Cut);
+        }
         let reply = write(&actor, path, &content).await;
         assert_eq!(faults.pending(), 0, "{path} {way:?}");
         assert_eq!(sshd.accepted(), accepted + 1, "{path} {way:?}: {reply:?}");
@@ -199,6 +204,7 @@ async fn a_host_behind_another_is_acted_on_and_the_other_is_not() {
     assert_eq!((jump.accepted(), bench.sshd.accepted()), (1, 1));
     // What is lost on the way is lost, and opened again through the same host.
     assert_eq!(jump.kill_connections(), 1);
+    done(actor.call("stat", json!({ "path": "~/a" })).await);
     done(write(&actor, "~/a", "again\n").await);
     assert_eq!((jump.accepted(), bench.sshd.accepted()), (2, 2));
 }
