@@ -175,7 +175,9 @@ impl Builder {
         self
     }
 
-    /// Sets who sees the steps of commits; it is called on the thread that does the work.
+    /// Sets who sees the steps of commits and reads; it is called on the thread that does the work.
+    ///
+    /// One that panics ends what it sees: the outcome of a commit is then unknown, and what it staged is left.
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);

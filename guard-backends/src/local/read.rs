@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt as _;
 
 use guard_core::policy::{Digest, FileState};
-use guard_core::port::{Body, Contents, Depth, Found, OpError, Part, Want};
+use guard_core::port::{Body, Contents, Depth, Found, OpError, Part, Step, Want};
 use rustix::io::Errno;
 
 use super::Inner;
@@ -185,12 +185,21 @@ pub(super) fn read(local: &Inner, want: &Want) -> Result<Contents, OpError> {
         let range = window(meta.len);
         let (start, end) = range.unwrap_or_default();
         let mut bytes = Vec::new();
+        if range.is_some() {
+            local.step(Step::ToRead(&spot.path, end - start));
+        }
         let pass = pass(&file, meta.len, |at, piece| {
             let from = start.saturating_sub(at).min(piece.len() as u64) as usize;
             let to = end.saturating_sub(at).min(piece.len() as u64) as usize;
             bytes.extend_from_slice(&piece[from..to.max(from)]);
+            if to > from {
+                local.step(Step::Reading(&spot.path, bytes.len() as u64));
+            }
             Ok(())
         })?;
+        if range.is_some() && bytes.is_empty() {
+            local.step(Step::Reading(&spot.path, 0));
+        }
         Ok((pass, range.map(|_| (start, bytes))))
     })?;
     let body = bytes.map_or(Body::TooLarge, |(offset, bytes)| Body::Bytes { offset, bytes });

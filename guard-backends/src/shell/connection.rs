@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::script;
 use super::settings::Settings;
+use super::watch::{Arriving, Leaving, Watch};
 use super::wire::{Boot, Hello, Noise, Record, ReplyEvent, ReplyReader, Request, RootRef, Verb};
 
 /// How many bytes are moved at a time.
@@ -108,6 +109,7 @@ pub(super) struct Connection {
     words: Words,
     end: Box<dyn End>,
     progress: Duration,
+    watch: Watch,
     buffer: Vec<u8>,
     /// The directories that the last request said it was making, each with its change.
     making: Vec<(usize, Vec<u8>)>,
@@ -164,6 +166,7 @@ impl Connection {
             words: Words::listen(errors),
             end,
             progress: settings.progress,
+            watch: settings.watch.clone(),
             buffer: vec![0; PIECE],
             making: Vec::new(),
             had_ended: false,
@@ -309,12 +312,14 @@ impl Connection {
         bodies: Option<Bodies>,
         sink: Sink<'_>,
     ) -> Result<Vec<Item>, Lost> {
-        let Self { input, output, reader, buffer, nonce, progress, had_ended, making, .. } = self;
+        let Self { input, output, reader, buffer, nonce, progress, had_ended, making, watch, .. } = self;
         let line = Line::new(*progress);
         making.clear();
         let records = RECORDS_MAX.0.saturating_mul(request.verb.records()).saturating_add(RECORDS_MAX.1);
-        let mut collect = Collect { items: Vec::new(), making, body: None, taken: 0, records, sink };
-        let write = send(input, request, nonce, bodies, &line);
+        let arriving = Arriving::of(&request.verb, watch);
+        let mut collect =
+            Collect { items: Vec::new(), making, body: None, taken: 0, records, sink, arriving };
+        let write = send(input, request, nonce, bodies, &line, watch);
         tokio::pin!(write);
         let (mut writing, mut replied) = (true, false);
         loop {
@@ -460,6 +465,7 @@ async fn send(
     nonce: &str,
     bodies: Option<Bodies>,
     line: &Line,
+    watch: &Watch,
 ) -> Result<(), Written> {
     let head = request.encode(nonce);
     if !request.has_tail() {
@@ -470,10 +476,14 @@ async fn send(
     put(input, &head, line).await?;
     let mut left: u64 = request.bodies().iter().sum();
     if let Some(mut bodies) = bodies {
+        let mut leaving = Leaving::of(&request.verb, watch);
         while let Some(piece) = bodies.recv().await {
             let piece = piece.map_err(Written::Source)?;
             left = left.saturating_sub(piece.len() as u64);
             put(input, &piece, line).await?;
+            leaving.left(piece.len());
+            // What an observer takes its time for is no silence of the line's.
+            line.moved();
         }
     }
     if left > 0 {
@@ -511,6 +521,7 @@ struct Collect<'a> {
     /// How many more records there may be.
     records: u64,
     sink: Sink<'a>,
+    arriving: Arriving<'a>,
 }
 
 impl Collect<'_> {
@@ -529,14 +540,21 @@ impl Collect<'_> {
             ReplyEvent::Record { record: Record::Making { change, path }, .. } => {
                 self.making.push((change, path));
             }
-            ReplyEvent::Record { record: Record::Body, .. } => self.body = Some(Vec::new()),
-            ReplyEvent::Record { record, .. } => self.items.push(Item::Record(record)),
+            ReplyEvent::Record { record: Record::Body, .. } => {
+                self.arriving.record(&Record::Body);
+                self.body = Some(Vec::new());
+            }
+            ReplyEvent::Record { record, .. } => {
+                self.arriving.record(&record);
+                self.items.push(Item::Record(record));
+            }
             ReplyEvent::Bytes(bytes) => {
                 self.taken += bytes.len() as u64;
+                if matches!(self.sink, Sink::Items(max) if self.taken > max) {
+                    return Err(Noise::new("more bytes than were asked for"));
+                }
+                self.arriving.bytes(bytes.len());
                 match &self.sink {
-                    Sink::Items(max) if self.taken > *max => {
-                        return Err(Noise::new("more bytes than were asked for"));
-                    }
                     Sink::Items(_) => self.body.get_or_insert_default().extend(bytes),
                     Sink::Pieces(pieces) => {
                         pieces.send(bytes).await.map_err(|_| Noise::new("nobody takes the stream"))?;
@@ -544,6 +562,7 @@ impl Collect<'_> {
                 }
             }
             ReplyEvent::BodyEnd => {
+                self.arriving.end();
                 let body = self.body.take().unwrap_or_default();
                 self.items.push(Item::Body(body));
             }

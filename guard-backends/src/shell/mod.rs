@@ -38,6 +38,7 @@ mod roots;
 mod script;
 mod settings;
 mod settle;
+mod watch;
 pub mod wire;
 
 use std::sync::Arc;
@@ -47,8 +48,8 @@ use async_trait::async_trait;
 use guard_core::policy::{Fact, Hasher, TargetPath};
 use guard_core::port::{
     Ask, Batch, Capabilities, CommitError, CommitFailure, CommitId, Committed, Contents, Fate, FileOps,
-    Found, LeaseSupport, Listing, OpError, Page, Root, RootSpec, Settled, Sink as TakesBytes, TargetId, Task,
-    Tier, Transport, Want,
+    Found, LeaseSupport, Listing, Observer, OpError, Page, Root, RootSpec, Settled, Sink as TakesBytes,
+    TargetId, Task, Tier, Transport, Want,
 };
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -61,6 +62,7 @@ use self::roots::Roots;
 pub use self::settings::Feature;
 use self::settings::Settings;
 use self::settle::{Ledger, Pending};
+use self::watch::Watch;
 use self::wire::{Hello, Noise, Record, Verb};
 
 /// A target behind a byte stream to a shell; clones are handles to the same target.
@@ -77,6 +79,7 @@ struct Inner {
     roots: Arc<Roots>,
     pool: Pool,
     ledger: Ledger,
+    watch: Watch,
     runtime: Handle,
 }
 
@@ -152,6 +155,15 @@ impl Builder {
         self
     }
 
+    /// Sets who sees the bytes that leave and arrive, and what a reply says was published.
+    ///
+    /// It is called on the task that does the work. The steps in between are the target's, and are not seen.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.settings.watch = Watch::of(observer);
+        self
+    }
+
     /// Takes the target to be without a feature, to test and to measure weaker ways.
     ///
     /// # Security
@@ -178,8 +190,9 @@ impl Builder {
             target: transport.target().clone(),
             capabilities: capabilities(&hello),
             hello,
-            pool: Pool::new(transport, settings, (connection, met), Arc::clone(&roots)),
-            roots,
+            roots: Roots::default(),
+            watch: settings.watch.clone(),
+            pool: Pool::new(transport, settings, connection),
             ledger: Ledger::default(),
             runtime: Handle::current(),
         };
@@ -236,8 +249,16 @@ fn unavailable(lost: Lost) -> OpError {
     OpError::Unavailable { why }
 }
 
-/// Commits, and finds out what became of it where the reply was lost.
+/// Commits, and tells whoever watches that it is over.
 async fn commit(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitError> {
+    let watch = inner.watch.clone();
+    let committed = carry_out(inner, batch).await;
+    watch.over(committed.as_ref().ok());
+    committed
+}
+
+/// Commits, and finds out what became of it where the reply was lost.
+async fn carry_out(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitError> {
     let count = batch.changes.len();
     let verb = commit::verb(&inner, &batch)?;
     let Verb::Commit { options, changes } = &verb else {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::watch::Watch;
+
 /// What a target is taken to be without, to test and to measure weaker ways.
 ///
 /// # Security
@@ -29,7 +31,7 @@ impl Feature {
 }
 
 /// How long is waited for what, and how often is tried again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(super) struct Settings {
     /// How long nothing may move in either direction before a session is given up.
     pub(super) progress: Duration,
@@ -45,6 +47,8 @@ pub(super) struct Settings {
     pub(super) pool: usize,
     /// What the target is taken to be without.
     pub(super) without: Vec<Feature>,
+    /// Who sees what moves.
+    pub(super) watch: Watch,
 }
 
 impl Default for Settings {
@@ -57,6 +61,7 @@ impl Default for Settings {
             pause: Duration::from_millis(50),
             pool: 1,
             without: Vec::new(),
+            watch: Watch::default(),
         }
     }
 }

@@ -247,6 +247,7 @@ pub const fn name(step: &Step<'_>) -> &'static str {
     match step {
         Step::Resolved(_) => "resolved",
         Step::FirstLook(_) => "first-look",
+        Step::ToStage(..) => "to-stage",
         Step::Staging(..) => "staging",
         Step::Staged(_) => "staged",
         Step::Leased(..) => "leased",
@@ -256,6 +257,8 @@ pub const fn name(step: &Step<'_>) -> &'static str {
         Step::PutBack(_) => "put-back",
         Step::Published(_) => "published",
         Step::Finished => "finished",
+        Step::ToRead(..) => "to-read",
+        Step::Reading(..) => "reading",
         _ => "new",
     }
 }

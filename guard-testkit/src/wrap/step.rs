@@ -106,6 +106,7 @@ fn seen(step: Step<'_>) -> Seen {
     let path = match step {
         Step::Resolved(path)
         | Step::FirstLook(path)
+        | Step::ToStage(path, _)
         | Step::Staging(path, _)
         | Step::Staged(path)
         | Step::Leased(path, _)
@@ -113,6 +114,8 @@ fn seen(step: Step<'_>) -> Seen {
         | Step::Exposed(path)
         | Step::Judged(path)
         | Step::PutBack(path)
+        | Step::ToRead(path, _)
+        | Step::Reading(path, _)
         | Step::Published(path) => Some(path.clone()),
         // `Finished` is of the whole batch; steps to come are known by their name at least.
         _ => None,

@@ -36,6 +36,7 @@ fn stage(cx: &Cx<'_>, work: &mut Work<'_>, to: &Site) -> Result<(), Failed> {
         return Err(OpError::PermissionDenied { path: from.path.to_string() }.into());
     };
     let copy = |new: &File| {
+        cx.step(Step::ToStage(&to.path, meta.len));
         let (len, copied) = stage::pour(cx, to, FromStart::new(file), new)?;
         if digest.is_some_and(|digest| digest != copied) {
             return Err(CommitFailure::Op(OpError::Torn));

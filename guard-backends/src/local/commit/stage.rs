@@ -224,6 +224,7 @@ pub(super) fn put(
     content: &Content,
     file: &File,
 ) -> Result<(u64, Digest), CommitFailure> {
+    cx.step(Step::ToStage(&site.path, content.len()));
     let source = content.open().map_err(|error| source(&error))?;
     // One byte more than announced is enough to know.
     let reader = source.take(content.len().saturating_add(1));
@@ -261,6 +262,9 @@ pub(super) fn pour(
             .map_err(|error| errno::io(&error, "writing the content of", &site.path))?;
         len += read as u64;
         cx.step(Step::Staging(&site.path, len));
+    }
+    if len == 0 {
+        cx.step(Step::Staging(&site.path, 0));
     }
     Ok((len, hasher.finish()))
 }
