@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -11,15 +12,18 @@ use async_trait::async_trait;
 use common::{Watch, batch, content, place, target};
 use guard_backends::local::Local;
 use guard_backends::shell::{Process, Shell};
-use guard_core::policy::Precondition;
+use guard_core::policy::{Digest, Precondition};
 use guard_core::port::{
     Ask, Batch, Change, Committed, Content, Depth, Effect, FileOps, Last, Mode, Observer, OpError, Parents,
-    Part, Root, RootSpec, Sink, Step, TargetId, Want,
+    Part, Root, RootSpec, Sink, Source, Step, TargetId, Want,
 };
 use tempfile::TempDir;
 
 /// More than a few pieces of any target.
 const LARGE: usize = 3 * (1 << 20) + 1;
+
+/// How long the line of a shell may be silent.
+const DEADLINE: Duration = Duration::from_millis(500);
 
 /// Steps as text: what happened, the file's name, the number of bytes.
 type Seen = Arc<Mutex<Vec<(&'static str, String, u64)>>>;
@@ -50,7 +54,7 @@ async fn local(observer: Arc<dyn Observer>) -> Arc<dyn FileOps> {
 
 async fn shell(observer: Arc<dyn Observer>) -> Arc<dyn FileOps> {
     let here = Arc::new(Process::shell(TargetId::new("sh")));
-    let settings = Shell::builder(here).progress(Duration::from_millis(500)).observer(observer);
+    let settings = Shell::builder(here).progress(DEADLINE).observer(observer);
     Arc::new(settings.connect().await.unwrap())
 }
 
@@ -158,13 +162,16 @@ async fn counts_rise_to_the_whole_length(ops: Arc<dyn FileOps>, seen: &Seen, is_
     place.commit(vec![change]).await;
     assert_eq!(summed(seen), rows(&[("published", "e", 0), finished]));
 
-    // Reading: whole files, an empty one, what is no file, a window, one that is too large, one that is not there.
+    // Reading: whole files, an empty one, what is no file, a window, one that is too large, one that is not there, one
+    // that is outside.
     let whole = Part::Whole { max: 1 << 30 };
     std::fs::create_dir(place.path().join("dir")).unwrap();
+    std::os::unix::fs::symlink("/etc", place.path().join("out")).unwrap();
     let wants = [
         place.want("large", whole),
         place.want("dir", whole),
-        place.want("absent/x", whole),
+        place.want("absent", whole),
+        place.want("out/passwd", whole),
         place.want("a", whole),
         place.want("large", Part::Whole { max: 10 }),
         place.want("b", Part::Bytes { offset: LARGE as u64 - 7, len: 100 }),
@@ -224,26 +231,79 @@ async fn a_shell_goes_on_without_an_observer_that_panics_at_any_step() {
     }
 }
 
+/// What an observer that holds a commit and a source that is slow tell each other.
+#[derive(Default)]
+struct Gate {
+    was_held: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Gate {
+    /// Waits for something that does not come.
+    fn in_vain(&self, time: Duration) {
+        let was_held = self.was_held.lock().unwrap();
+        let _ = self.changed.wait_timeout_while(was_held, time, |_| true).unwrap();
+    }
+
+    fn open(&self) {
+        *self.was_held.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        let _open = self.changed.wait_while(self.was_held.lock().unwrap(), |was_held| !*was_held).unwrap();
+    }
+}
+
+/// A content whose second half is there only after the observer was held.
+struct Slow(Arc<Gate>);
+
+impl Source for Slow {
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
+        let (half, rest) = (LARGE / 2, LARGE - LARGE / 2);
+        let second =
+            Later { gate: Arc::clone(&self.0), rest: io::repeat(b'x').take(rest as u64), is_due: false };
+        Ok(Box::new(io::repeat(b'x').take(half as u64).chain(second)))
+    }
+}
+
+struct Later {
+    gate: Arc<Gate>,
+    rest: io::Take<io::Repeat>,
+    is_due: bool,
+}
+
+impl Read for Later {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.is_due {
+            self.is_due = true;
+            self.gate.wait();
+            // Well within what the line may be silent.
+            self.gate.in_vain(DEADLINE / 5);
+        }
+        self.rest.read(buffer)
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_observer_that_holds_a_commit_for_longer_than_the_deadline_does_not_end_it() {
-    let gate = Arc::new((Mutex::new(0_u32), Condvar::new()));
+    let gate = Arc::new(Gate::default());
     let held = Arc::clone(&gate);
     let watch = Watch(move |step: Step<'_>| {
+        // Nothing is left to be sent until the source goes on.
         if let Step::Staging(_, count) = step
-            && count < LARGE as u64
+            && count + (256 << 10) > LARGE as u64 / 2
         {
-            let (times, opened) = &*held;
-            let mut times = times.lock().unwrap();
-            *times += 1;
-            // Nobody opens it: twice what the line may be silent, once.
-            if *times == 1 {
-                let _ = opened.wait_timeout(times, Duration::from_secs(1)).unwrap();
-            }
+            held.in_vain(if *held.was_held.lock().unwrap() { Duration::ZERO } else { DEADLINE * 2 });
+            held.open();
         }
     });
     let place = Place::on(shell(Arc::new(watch)).await).await;
-    let done = place.commit(vec![place.put("f", Precondition::Absent, vec![b'x'; LARGE])]).await;
-    assert!(*gate.0.lock().unwrap() > 1);
+    let bytes = vec![b'x'; LARGE];
+    let content = Content::from_source(LARGE as u64, Digest::of(&bytes), Arc::new(Slow(gate)));
+    let mut change = place.put("f", Precondition::Absent, Vec::new());
+    change.effect = Effect::Put { content, mode: Mode::Keep, parents: Parents::Make };
+    let done = place.commit(vec![change]).await;
     assert!(done.changes[0].publish.changed && !done.settled, "{done:?}");
-    assert_eq!(std::fs::read(place.path().join("f")).unwrap().len(), LARGE);
+    assert_eq!(std::fs::read(place.path().join("f")).unwrap(), bytes);
 }

@@ -6,6 +6,7 @@ mod args;
 mod config;
 mod doctor;
 mod exit;
+mod progress;
 mod render;
 mod roots;
 mod run;

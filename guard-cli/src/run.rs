@@ -13,6 +13,7 @@ use crate::args::{self, Cli, Command, SeenArg};
 use crate::config::{self, UsageError};
 use crate::doctor;
 use crate::exit::Exit;
+use crate::progress::{self, Bar};
 use crate::render::{self, Shown, Versions};
 use crate::target::{self, Connected, TargetError};
 
@@ -97,8 +98,9 @@ const fn versions(command: &Command) -> Versions {
 async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
     let mut policy = config::policy(cli.guard.policy.as_deref())?;
     loosen(&mut policy, &cli.command);
-    let connected = target::connect(&cli.guard).await?;
-    let shown = on(cli, &connected, policy).await;
+    let bar = Bar::of(cli.json);
+    let connected = target::connect(&cli.guard, bar.as_ref()).await?;
+    let shown = progress::during(bar.as_ref(), on(cli, &connected, policy)).await;
     connected.close().await;
     shown
 }

@@ -18,6 +18,7 @@ use self::engine::{EngineError, Surroundings};
 pub(crate) use self::named::Target;
 use crate::args::GuardArgs;
 use crate::config::{self, UsageError};
+use crate::progress::Bar;
 use crate::run::Ended;
 
 /// A target that can be asked.
@@ -61,17 +62,17 @@ impl TargetError {
     }
 }
 
-/// Connects to the target.
-pub(crate) async fn connect(args: &GuardArgs) -> Result<Connected, TargetError> {
+/// Connects to the target, whose steps the bar sees.
+pub(crate) async fn connect(args: &GuardArgs, bar: Option<&Arc<Bar>>) -> Result<Connected, TargetError> {
     match &args.target {
-        Target::Local => local(),
+        Target::Local => local(bar),
         Target::Ssh(destination) => {
             let mut ssh = Ssh::to(destination.clone());
             if let Some(file) = &args.ssh_config {
                 ssh = ssh.config(file);
             }
             let ssh = Arc::new(ssh.resolve().await.map_err(ConnectError::from)?);
-            let connected = over(Arc::<Ssh>::clone(&ssh)).await;
+            let connected = over(Arc::<Ssh>::clone(&ssh), bar).await;
             if connected.is_err() {
                 ssh.close().await;
             }
@@ -82,24 +83,31 @@ pub(crate) async fn connect(args: &GuardArgs) -> Result<Connected, TargetError> 
             if let Some(user) = user {
                 docker = docker.user(user);
             }
-            over(Arc::new(docker.open().await.map_err(ConnectError::from)?)).await
+            over(Arc::new(docker.open().await.map_err(ConnectError::from)?), bar).await
         }
     }
 }
 
-fn local() -> Result<Connected, TargetError> {
+fn local(bar: Option<&Arc<Bar>>) -> Result<Connected, TargetError> {
+    let mut builder = Local::builder();
     // A builder that is told nothing does not know: what is private below a home is then refused wherever one could
     // be.
-    let local = match config::home() {
-        Some(home) => Local::builder().home(Some(home)).build(),
-        None => Local::builder().build(),
-    };
-    let local = local?;
+    if let Some(home) = config::home() {
+        builder = builder.home(Some(home));
+    }
+    if let Some(bar) = bar {
+        builder = builder.observer(Arc::<Bar>::clone(bar));
+    }
+    let local = builder.build()?;
     Ok(Connected { ops: Arc::new(local.clone()), local: Some(local), hello: None, ssh: None })
 }
 
-async fn over(transport: Arc<dyn Transport>) -> Result<Connected, TargetError> {
-    let shell = Shell::builder(transport).connect().await?;
+async fn over(transport: Arc<dyn Transport>, bar: Option<&Arc<Bar>>) -> Result<Connected, TargetError> {
+    let mut builder = Shell::builder(transport);
+    if let Some(bar) = bar {
+        builder = builder.observer(Arc::<Bar>::clone(bar));
+    }
+    let shell = builder.connect().await?;
     let hello = Some(shell.hello().clone());
     Ok(Connected { ops: Arc::new(shell), local: None, hello, ssh: None })
 }

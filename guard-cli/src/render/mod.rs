@@ -16,6 +16,7 @@ use guard_core::policy::{Code, Refusal};
 use guard_core::{DirListing, Done, Explanation, Failure, ReadResult, Reply, StatResult};
 use serde::Serialize;
 
+pub(crate) use self::text::Line;
 use crate::doctor::Diagnosis;
 
 /// What a command delivers.
