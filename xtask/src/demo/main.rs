@@ -1,11 +1,14 @@
 //! The demonstration: three accidents, what an unguarded write does to a copy, and what the guard does.
 //!
-//! Everything happens on real files in a temporary directory; the process fails if any guarantee did not hold.
+//! Everything happens on real files in a temporary directory, on an SSH server and in a container that are made for it
+//! where this machine can; the process fails if any guarantee did not hold.
 #![allow(clippy::disallowed_methods, reason = "it plays the unguarded agent and the other processes")]
 
+mod elsewhere;
 mod escape;
 mod namespace;
 mod ordinary;
+mod place;
 mod report;
 mod scenery;
 mod update;
@@ -13,6 +16,7 @@ mod update;
 use std::error::Error;
 use std::process::ExitCode;
 
+use place::Place;
 use report::Report;
 use scenery::Scenery;
 
@@ -30,7 +34,7 @@ fn main() -> ExitCode {
 }
 
 fn play() -> Result<ExitCode, Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let scenery = Scenery::build()?;
     let mut report = Report::new(&scenery.workspace());
     scenery.describe();
@@ -41,5 +45,11 @@ fn play() -> Result<ExitCode, Box<dyn Error>> {
         ordinary::play(&scenery, &mut report).await?;
         scenery.inspect(&mut report)
     })?;
+    for place in [Place::host as fn(&Scenery) -> _, Place::container] {
+        match place(&scenery) {
+            Ok(place) => runtime.block_on(elsewhere::play(&scenery, &place, &mut report))?,
+            Err(missing) => report.not_shown(&missing),
+        }
+    }
     Ok(report.finish())
 }
