@@ -15,7 +15,7 @@ use crate::target::Target;
 /// Exit codes: 0 done, 1 refused (nothing changed), 2 usage, 3 unavailable, outcome unknown, or the output could not be
 /// written (what was asked for was then done), 4 a bug in guard.
 #[derive(Debug, Parser)]
-#[command(name = "guard", version, max_term_width = 100)]
+#[command(name = "guard", version, max_term_width = 100, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) guard: GuardArgs,
@@ -28,6 +28,22 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// What is said below the long help.
+const EXAMPLES: &str = "\
+Examples:
+  guard read notes.md
+  guard write notes.md --expect sha256:… < text
+  guard --target ssh://me@build --root /srv/app read notes.md
+  guard --target ssh://build:2222 --root '~' edit notes.md --old a --new b
+  guard --target docker://web --root /srv/app ls
+  guard --target 'docker://web?user=app' --root '~' write new.md < text
+  guard --target docker://web --root /srv/app --json stat notes.md
+  guard --target docker://web doctor
+
+Over SSH it is your own ssh that connects, with its configuration, keys and known hosts. A target needs a POSIX sh and
+the usual tools; `doctor` says which are missing and what comes of it. Every path is the target's, `~` too, and a root
+there is named from `/` or from `~`. A target that cannot be had is exit code 3 and a sentence.";
 
 /// What the guard stands on; before the command.
 #[derive(Debug, Args)]

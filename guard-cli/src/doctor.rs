@@ -4,7 +4,7 @@ mod shell;
 mod walk;
 
 use guard_core::policy::{Access, FileState, RootEntry, TargetPath};
-use guard_core::port::{Capabilities, TargetId};
+use guard_core::port::{Capabilities, TargetId, Tier};
 use guard_core::{Guard, OpenError};
 use serde::Serialize;
 
@@ -23,6 +23,8 @@ pub(crate) struct Diagnosis {
     /// What its tools can do.
     #[serde(flatten)]
     pub(crate) capabilities: Capabilities,
+    /// What enforces a precondition.
+    pub(crate) tiers: Tiers,
     /// Its shell, where it is reached by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) shell: Option<Facts>,
@@ -31,6 +33,17 @@ pub(crate) struct Diagnosis {
     /// What commits of dead processes left behind, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) leftovers: Option<Leftovers>,
+}
+
+/// What enforces a precondition, for each kind of change. The receipt says what it was.
+#[derive(Debug, Serialize)]
+pub(crate) struct Tiers {
+    /// A new file.
+    pub(crate) create: Tier,
+    /// A new file on a filesystem that has no hard links.
+    pub(crate) create_without_hard_links: Tier,
+    /// A replacement or a deletion.
+    pub(crate) replace: Tier,
 }
 
 /// A root.
@@ -74,6 +87,11 @@ pub(crate) async fn diagnose(
     Ok(Diagnosis {
         target: connected.ops.target().clone(),
         capabilities: connected.ops.capabilities().clone(),
+        tiers: Tiers {
+            create: Tier::Exchange,
+            create_without_hard_links: Tier::CreatedNonatomic,
+            replace: connected.ops.capabilities().tier,
+        },
         shell: connected.hello.as_ref().map(Facts::of),
         roots: roots.collect(),
         leftovers,

@@ -17,7 +17,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    // Clap ends the process itself: 0 for help, 2 for usage.
-    let cli = args::Cli::parse();
-    exit::guarded(|| run::run(&cli)).into()
+    exit::guarded(|| match args::Cli::try_parse() {
+        Ok(cli) => run::run(&cli),
+        Err(error) => run::misused(&error),
+    })
+    .into()
 }

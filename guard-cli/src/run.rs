@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 
 use clap::CommandFactory as _;
-use guard_core::policy::{DeleteUnseen, Digest, EolPolicy, Policy, Unseen};
+use guard_core::policy::{Code, DeleteUnseen, Digest, EolPolicy, Policy, Unseen};
 use guard_core::{
     Actor, ApplyPatch, DeleteFile, Display, EditFile, ExpectArg, Failure, Guard, ListDir, MakeDir, MoveFile,
     ReadFile, StatPaths, WriteFile,
@@ -66,11 +66,26 @@ pub(crate) fn run(cli: &Cli) -> Exit {
             let exit = Exit::from(&failure);
             printed(render::failure(&failure, versions(&cli.command), cli.json), exit)
         }
-        Err(Ended::Usage(error)) => printed(render::error(&error.to_string()), Exit::Usage),
+        Err(Ended::Usage(error)) => {
+            printed(render::not_called(Code::InvalidArguments, &error.to_string(), cli.json), Exit::Usage)
+        }
         Err(Ended::Unavailable(error)) => {
-            printed(render::unavailable(error.code(), &error.to_string(), cli.json), Exit::Unavailable)
+            printed(render::not_called(error.code(), &error.to_string(), cli.json), Exit::Unavailable)
         }
     }
+}
+
+/// Ends for a command line that is none: as an object where one was asked for, else in Clap's words.
+pub(crate) fn misused(error: &clap::Error) -> Exit {
+    let options = std::env::args_os().skip(1).take_while(|argument| argument != "--");
+    if !error.use_stderr() || !options.into_iter().any(|option| option == "--json") {
+        // 0 for help, 2 for usage.
+        error.exit();
+    }
+    let said = error.render().to_string();
+    // The rest is how to find help.
+    let why = said.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ").trim_end();
+    printed(render::not_called(Code::InvalidArguments, why, true), Exit::Usage)
 }
 
 /// Ends as `exit`, unless the output could not be written; a reader that had enough is no failure.

@@ -167,6 +167,30 @@ fn every_exit_code_and_nothing_changes_unless_it_is_0() {
 }
 
 #[test]
+fn a_command_line_that_is_none_is_an_object_where_one_was_asked_for() {
+    let bench = Bench::new();
+    for (args, words) in [
+        (&["--json"][..], "requires a subcommand"),
+        (&["--json", "frobnicate"], "unrecognized subcommand 'frobnicate'"),
+        (&["read", "--json"], "the following required arguments were not provided:\n  <PATH>"),
+        (&["--json", "--root", "/nowhere", "ls"], "the root /nowhere cannot be opened"),
+        (&["--json", "--policy", "/nowhere", "ls"], "the policy /nowhere: "),
+    ] {
+        let run = bench.guard(args);
+        assert_eq!((run.code, run.stderr.as_str()), (2, ""), "{args:?}: {run:?}");
+        let refusal = &run.json()["refusal"];
+        assert_eq!(refusal["code"], "invalid-arguments", "{args:?}");
+        let message = refusal["message"].as_str().unwrap();
+        assert!(message.contains(words) && !message.contains("error:"), "{args:?}: {message}");
+    }
+    // What follows `--` is no option, and help is help.
+    assert_eq!(bench.guard(&["read", "--", "--json"]).code, 1);
+    let (plain, help) = (bench.guard(&["frobnicate", "--", "--json"]), bench.guard(&["--json", "--help"]));
+    assert!(plain.code == 2 && plain.out().is_empty() && plain.stderr.contains("frobnicate"), "{plain:?}");
+    assert!(help.code == 0 && help.out().contains("Usage"), "{help:?}");
+}
+
+#[test]
 fn output_that_cannot_be_written_is_3_and_a_reader_that_had_enough_is_0() {
     let bench = Bench::new();
     bench.put("a.txt", "line\n".repeat(1000));
@@ -636,8 +660,22 @@ fn completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = bench.guard(&["completions", shell]);
         assert_eq!(run.code, 0);
-        for word in ["explain", "dry-run", "danger-unseen"] {
+        for word in ["explain", "dry-run", "danger-unseen", "target", "ssh-config", "leftovers"] {
             assert!(run.out().contains(word), "{shell} does not know {word}");
         }
+        let need = match shell {
+            "bash" => Need::Bash,
+            "zsh" => Need::Zsh,
+            "fish" => Need::Fish,
+            _ => continue,
+        };
+        if skip::unless(need, "completions_know_the_commands") {
+            continue;
+        }
+        // The shell itself takes them for a script.
+        let file = bench.path(format!("guard.{shell}"));
+        std::fs::write(&file, run.out()).unwrap();
+        let checked = Command::new(shell).arg("-n").arg(&file).output().unwrap();
+        assert!(checked.status.success() && checked.stderr.is_empty(), "{shell}: {checked:?}");
     }
 }

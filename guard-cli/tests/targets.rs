@@ -114,6 +114,11 @@ fn what_is_no_target_is_a_usage_error_before_anything_is_contacted() {
             let run = guard(&bench, &[], args, "", &[]);
             assert_eq!((run.code, run.out()), (2, ""), "{args:?}: {run:?}");
             assert!(run.stderr.contains(words), "{args:?}: {}", run.stderr);
+            let run = guard(&bench, &["--json"], args, "", &[]);
+            assert_eq!((run.code, run.stderr.as_str()), (2, ""), "{args:?}: {run:?}");
+            let refusal = &run.json()["refusal"];
+            assert_eq!(refusal["code"], "invalid-arguments", "{refusal}");
+            assert!(refusal["message"].as_str().unwrap().contains(words), "{refusal}");
         }
     }
 }
@@ -123,11 +128,12 @@ fn is_unavailable(bench: &Bench, args: &[&str], variables: &[(&str, &str)], code
     let run = guard(bench, &[], args, "", variables);
     assert_eq!((run.code, run.out()), (3, ""), "{args:?}: {run:?}");
     assert!(run.stderr.contains(words), "{args:?}: {words:?} is not in {}", run.stderr);
+    let said = run.stderr.trim_end().trim_start_matches("error: ").to_owned();
     let run = guard(bench, &["--json"], args, "", variables);
     assert_eq!(run.code, 3, "{args:?}: {run:?}");
     let refusal = &run.json()["refusal"];
     assert_eq!(refusal["code"], code, "{refusal}");
-    assert!(refusal.to_string().contains(&words.replace('"', "\\\"")), "{refusal}");
+    assert_eq!(refusal["message"], said);
 }
 
 #[test]
@@ -243,5 +249,43 @@ fn doctor_tells_of_shell_user_home_tools_and_what_is_missing() {
             );
         }
         insta::assert_snapshot!(text);
+    });
+}
+
+#[test]
+fn doctor_tells_a_program_what_it_tells_a_person() {
+    with_engine("doctor_tells_a_program_what_it_tells_a_person", async || {
+        let bench = Bench::new();
+        let container = DockerTarget::of(Image::BusyBox).user(1000).start().await.unwrap();
+        let target = format!("docker://{}", container.name());
+        let lines = "mkdir /tmp/ws; cd /tmp/ws; echo one > .guard-abcdefgh; mkdir -m 0 .hidden";
+        let made = container.exec(&["sh", "-c", lines], b"").await.unwrap();
+        assert_eq!(made.code, 0, "{made:?}");
+        let args = ["--target", &target, "--root", "/tmp/ws", "--root-ro", "~", "doctor", "--leftovers"];
+        let (text, json) = (guard(&bench, &[], &args, "", &[]), guard(&bench, &["--json"], &args, "", &[]));
+        assert_eq!((text.code, json.code), (0, 0), "{text:?} {json:?}");
+        insta::assert_snapshot!(format!("{}\n{}", text.out(), json.out()).replace(container.id(), "[id]"));
+    });
+}
+
+#[test]
+fn doctor_tells_what_a_target_lacks_without_which_there_is_no_guarantee() {
+    with_engine("doctor_tells_what_a_target_lacks_without_which_there_is_no_guarantee", async || {
+        let bench = Bench::new();
+        for (missing, words) in [
+            ("sha256sum", "the target has no tool for SHA-256 that works: sha256sum, shasum, openssl"),
+            (
+                "link ln",
+                "the target has no tool that makes a hard link and never replaces: link, or ln with -T",
+            ),
+            ("dd", "the target has no tool named dd in its PATH"),
+        ] {
+            let container = DockerTarget::of(Image::BusyBox).start().await.unwrap();
+            let removed =
+                container.exec(&["sh", "-c", &format!("cd /bin && rm {missing}")], b"").await.unwrap();
+            assert_eq!(removed.code, 0, "{removed:?}");
+            let target = format!("docker://{}", container.name());
+            is_unavailable(&bench, &["doctor", "--target", &target], &[], "unsupported", words);
+        }
     });
 }

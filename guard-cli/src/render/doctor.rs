@@ -28,7 +28,15 @@ pub(crate) fn diagnosis(out: &mut dyn Write, diagnosis: &Diagnosis) -> io::Resul
         LeaseSupport::Tried => "tried: where it is had, a file that is open for writing is noticed",
         LeaseSupport::No => "none: a writer that has a file open can be missed",
     };
-    let rows = [("target", diagnosis.target.as_str()), ("home", home), ("tier", replace), ("lease", lease)];
+    let create =
+        "exclusive: what is there is never replaced; without hard links a reader can see a new file partial";
+    let rows = [
+        ("target", diagnosis.target.as_str()),
+        ("home", home),
+        ("create", create),
+        ("tier", replace),
+        ("lease", lease),
+    ];
     for (name, value) in rows {
         writeln!(out, "{} {}", styled(DIM, format!("{name:<7}")), Line(value))?;
         if name == "target" {

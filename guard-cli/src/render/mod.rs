@@ -77,15 +77,17 @@ pub(crate) fn failure(failure: &Failure, versions: Versions, json: bool) -> io::
     refusal::failure(&mut anstream::stderr(), failure, versions)
 }
 
-/// Prints why the target could not be asked: as [`failure`] does.
-pub(crate) fn unavailable(code: Code, why: &str, json: bool) -> io::Result<()> {
+/// Prints why no guard was asked, with the code of the refusal that it comes to: as [`failure`] does.
+pub(crate) fn not_called(code: Code, why: &str, json: bool) -> io::Result<()> {
     if json {
-        return object(&Reply::from(Failure::from(Refusal::new(code, why, ""))));
+        let mut refusal = Refusal::new(code, "", "");
+        why.clone_into(&mut refusal.message);
+        return object(&Reply::from(Failure::from(refusal)));
     }
     error(why)
 }
 
-/// Prints why no call was made.
+/// Prints why no call was made, for a person.
 pub(crate) fn error(why: &str) -> io::Result<()> {
     writeln!(anstream::stderr(), "{} {}", text::styled(text::BAD, "error:"), text::Lines(why))
 }
