@@ -48,7 +48,7 @@ fn recorder() -> (Seen, Arc<dyn Observer>) {
     (seen, Arc::new(watch))
 }
 
-async fn local(observer: Arc<dyn Observer>) -> Arc<dyn FileOps> {
+fn local(observer: Arc<dyn Observer>) -> Arc<dyn FileOps> {
     Arc::new(Local::builder().observer(observer).build().unwrap())
 }
 
@@ -196,7 +196,7 @@ async fn counts_rise_to_the_whole_length(ops: Arc<dyn FileOps>, seen: &Seen, is_
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_rise_to_the_whole_length_on_this_machine() {
     let (seen, observer) = recorder();
-    counts_rise_to_the_whole_length(local(observer).await, &seen, false).await;
+    counts_rise_to_the_whole_length(local(observer), &seen, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

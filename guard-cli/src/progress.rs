@@ -111,17 +111,21 @@ impl State {
         if !self.moving.is_shown(now) {
             return;
         }
+        let (message, total) = (self.moving.message(), self.moving.total);
         let drawn = self.drawn.get_or_insert_with(|| {
-            let target = ProgressDrawTarget::stderr();
             // It is a constant, and a test makes it.
             let style =
                 ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(None, target).with_style(style.progress_chars("=> "))
+            let style = style.progress_chars("=> ");
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            bar.with_style(style).with_message(message.clone())
         });
-        if drawn.length() != Some(self.moving.total) {
-            drawn.set_length(self.moving.total);
+        if drawn.length() != Some(total) {
+            drawn.set_length(total);
         }
-        drawn.set_message(self.moving.message());
+        if drawn.message() != message {
+            drawn.set_message(message);
+        }
         drawn.set_position(self.moving.done);
         drawn.tick();
     }
