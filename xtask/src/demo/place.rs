@@ -36,7 +36,7 @@ pub(crate) enum Way {
     /// A server on a loopback port, with a home of its own.
     Host(Sshd),
     /// A container, and what its engine is asked on.
-    Container(DockerTarget, Runtime, TargetPath),
+    Container(Box<DockerTarget>, Runtime, TargetPath),
 }
 
 /// A place that this machine does not have.
@@ -77,7 +77,7 @@ impl Place {
                 tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
             let image = if Need::BusyBox.is_met() { Image::BusyBox } else { Image::Gnu };
             let container = runtime.block_on(DockerTarget::of(image).start())?;
-            Ok((root.clone(), Way::Container(container, runtime, root)))
+            Ok((root.clone(), Way::Container(Box::new(container), runtime, root)))
         });
         let (root, way) = started.map_err(|error| missing(error.to_string()))?;
         Ok(Self { name: CONTAINER, root, typed: "", here, way: Arc::new(way) })
