@@ -237,7 +237,7 @@ fn program(name: &str) -> io::Result<PathBuf> {
 }
 
 /// Returns what programs load, as `ldd` tells it. What is linked statically loads nothing.
-fn libraries(programs: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+pub(super) fn libraries(programs: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let told = Command::new("ldd").args(programs).output()?.stdout;
     let told = String::from_utf8_lossy(&told).into_owned();
     // `name => /path (0x..)`, or `/path (0x..)` for the loader.

@@ -21,11 +21,13 @@ mod contracts;
 mod fixture;
 mod image;
 mod owner;
+mod program;
 mod world;
 
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -52,6 +54,7 @@ use crate::skip::{self, Need};
 pub use self::contracts::{DockerContracts, Place};
 pub use self::fixture::DockerFixture;
 pub use self::image::Image;
+pub use self::program::Program;
 pub use self::world::DockerWorld;
 
 /// How long a test may take: none waits for ever.
@@ -80,6 +83,7 @@ pub struct Builder {
     restarts: bool,
     tmpfs: Vec<String>,
     mounts: Vec<(Option<PathBuf>, String)>,
+    variables: Vec<(String, String)>,
 }
 
 /// How a command ended in a container.
@@ -120,6 +124,7 @@ impl DockerTarget {
             restarts: false,
             tmpfs: Vec::new(),
             mounts: Vec::new(),
+            variables: Vec::new(),
         }
     }
 
@@ -282,6 +287,16 @@ impl DockerTarget {
         Ok(ended)
     }
 
+    /// Prepares this program to be started in it, in all its namespaces, as one more of its processes. The folder of
+    /// `program` has to be bound.
+    ///
+    /// # Errors
+    ///
+    /// The engine's.
+    pub async fn command(&self, program: &Program) -> io::Result<Command> {
+        Ok(program.command(self.state().await?.pid.unwrap_or_default()))
+    }
+
     /// Returns another route to its files: this machine's root, in the container's world of mounts.
     ///
     /// It leads nowhere once the container was restarted.
@@ -368,6 +383,12 @@ impl Builder {
         self
     }
 
+    /// Sets an environment variable of everything in it: `PATH`.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
     /// Mounts a new volume, which is removed with the container.
     pub fn volume(mut self, path: impl Into<String>) -> Self {
         self.mounts.push((None, path.into()));
@@ -417,6 +438,7 @@ impl Builder {
         let body = ContainerCreateBody {
             image: Some(self.image.tag(engine).await?),
             cmd: Some(self.command.clone()),
+            env: Some(self.variables.iter().map(|(name, value)| format!("{name}={value}")).collect()),
             user: self.user.map(|uid| uid.to_string()),
             working_dir: self.workdir.clone(),
             labels: Some(HashMap::from([(owner::LABEL.to_owned(), owner::me()?)])),

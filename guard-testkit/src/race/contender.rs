@@ -21,8 +21,8 @@ pub trait Contender: Send + Sync {
     /// Returns the digest of what is there; `None` where there is no regular file, or where it changes.
     async fn read(&self) -> Option<Digest>;
 
-    /// Puts `bytes` in place of the content with the digest `before`.
-    async fn swap(&self, before: Digest, bytes: Vec<u8>) -> Swap;
+    /// Puts `bytes` in place of the content with the digest `before`; where that is `None`, in place of nothing.
+    async fn swap(&self, before: Option<Digest>, bytes: Vec<u8>) -> Swap;
 }
 
 /// What a swap says of itself.
@@ -57,10 +57,20 @@ impl Guarded {
     pub async fn open(ops: Arc<dyn FileOps>, file: &Path) -> Result<Self, OpError> {
         let wrong = || OpError::Unsupported { what: format!("racing on {}", file.display()) };
         let directory = file.parent().and_then(Path::to_str).ok_or_else(wrong)?;
-        let path = file.file_name().and_then(|name| name.to_str()).ok_or_else(wrong)?.to_owned();
-        let spec = RootSpec { path: TargetPath::new(directory).map_err(|_| wrong())? };
-        let root = ops.open_root(&spec).await?;
-        let expect = root.path.child(&path).map_err(|_| wrong())?;
+        let name = file.file_name().and_then(|name| name.to_str()).ok_or_else(wrong)?;
+        Self::at(ops, TargetPath::new(directory).map_err(|_| wrong())?, name).await
+    }
+
+    /// Takes the file with this name in a directory of the target, which becomes the root.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub async fn at(ops: Arc<dyn FileOps>, directory: TargetPath, name: &str) -> Result<Self, OpError> {
+        let root = ops.open_root(&RootSpec { path: directory }).await?;
+        let path = name.to_owned();
+        let wrong = |error| OpError::Unsupported { what: format!("racing on {name}: {error}") };
+        let expect = root.path.child(&path).map_err(wrong)?;
         let commits = AtomicU64::new(0);
         Ok(Self { ops, root, path, expect, open_writers: OpenWriters::Refuse, commits })
     }
@@ -72,13 +82,14 @@ impl Guarded {
         self
     }
 
-    fn batch(&self, before: Digest, bytes: Vec<u8>) -> Batch {
+    fn batch(&self, before: Option<Digest>, bytes: Vec<u8>) -> Batch {
         let nth = self.commits.fetch_add(1, Ordering::Relaxed);
         let (root, path, expect) = (self.root.id, self.path.clone(), self.expect.clone());
         let place = Place { root, path, expect, last: Last::Itself };
         let effect =
             Effect::Put { content: Content::from(bytes), mode: Mode::Keep, parents: Parents::Require };
-        let change = Change { place, precondition: Precondition::Content { digest: before }, effect };
+        let precondition = before.map_or(Precondition::Absent, |digest| Precondition::Content { digest });
+        let change = Change { place, precondition, effect };
         Batch {
             id: CommitId(format!("race-{}-{nth}", std::process::id())),
             changes: vec![change],
@@ -102,14 +113,15 @@ impl Contender for Guarded {
         }
     }
 
-    async fn swap(&self, before: Digest, bytes: Vec<u8>) -> Swap {
+    async fn swap(&self, before: Option<Digest>, bytes: Vec<u8>) -> Swap {
         match self.ops.commit(self.batch(before, bytes)).await {
             Ok(done) => {
                 let publish = done.changes[0].publish;
                 Swap {
                     outcome: Outcome::Done,
                     left: done.changes.into_iter().flat_map(|applied| applied.left).collect(),
-                    lease: publish.lease == Some(true),
+                    // A creation displaces nothing, and needs none.
+                    lease: publish.lease != Some(false),
                     tier: publish.tier,
                 }
             }
@@ -167,8 +179,8 @@ impl Contender for Unguarded {
         std::fs::read(&self.file).ok().map(|bytes| Digest::of(&bytes))
     }
 
-    async fn swap(&self, before: Digest, bytes: Vec<u8>) -> Swap {
-        let looked = self.read().await == Some(before);
+    async fn swap(&self, before: Option<Digest>, bytes: Vec<u8>) -> Swap {
+        let looked = self.read().await == before;
         crate::rival::spin(BETWEEN);
         let temp = self.file.with_extension("unguarded");
         let written = match self.way {

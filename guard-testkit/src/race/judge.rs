@@ -1,8 +1,8 @@
 //! What a round lost: a pure function of what both writers were told and of what is there.
 //!
-//! The file is a register. The rival's writes replace whatever is there; a commit that said ok replaces exactly the
-//! content that it named; a commit that was refused replaces nothing. Each takes effect at one moment between its
-//! begin and its end. If there is an order of these moments that ends with the content that is there, nothing was
+//! The file is a register, which may be empty. The rival's writes replace whatever is there, or where they create
+//! exclusively only nothing; a commit that said ok replaces exactly the content that it named, or the nothing; a commit
+//! that was refused replaces nothing. Each takes effect at one moment between its begin and its end. If there is an order of these moments that ends with the content that is there, nothing was
 //! lost: every version was superseded by a write that came later, or by a commit that had seen it.
 //! If there is none, the least set of versions is sought without which there is one: those are lost, unless their
 //! bytes are under a name that was reported.
@@ -19,17 +19,30 @@ use guard_core::policy::Digest;
 pub struct Write {
     /// What it wrote.
     pub digest: Digest,
+    /// What it takes the place of.
+    pub over: Over,
     /// When it began.
     pub begin: u64,
     /// When it was over.
     pub end: u64,
 }
 
+/// What a write of the rival takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// Whatever is there.
+    Anything,
+    /// Whatever is there, which is removed first: meanwhile there is nothing.
+    Removed,
+    /// Nothing: it succeeds only where nothing is there.
+    Nothing,
+}
+
 /// A commit of the writer under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Commit {
-    /// The content that it named as its precondition.
-    pub before: Digest,
+    /// The content that it named as its precondition; `None` where nothing was to be there.
+    pub before: Option<Digest>,
     /// The content that it was to put there.
     pub after: Digest,
     /// When it was sent.
@@ -54,8 +67,8 @@ pub enum Outcome {
 /// A round: what each writer did, in its own order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
-    /// What was there before.
-    pub start: Digest,
+    /// What was there before; `None` where there was nothing.
+    pub start: Option<Digest>,
     /// The rival's writes.
     pub writes: Vec<Write>,
     /// The commits.
@@ -82,12 +95,32 @@ pub enum Lost {
 struct Point {
     writes: usize,
     commits: usize,
-    content: Digest,
+    content: Option<Digest>,
+}
+
+/// What a commit that said ok has kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// It has replaced what it named.
+    Compared,
+    /// It may have replaced something else in the last instant, unseen.
+    Narrowed,
 }
 
 /// Tells what the round lost; empty where there is an order that explains it.
 #[must_use]
 pub fn judge(round: &Round) -> Vec<Lost> {
+    explain(round, Promise::Compared)
+}
+
+/// Tells what the round lost that no commit which said ok can have replaced unseen: what tier `window` has to keep, for
+/// whatever it saw that it had displaced it refuses, and keeps.
+#[must_use]
+pub fn judge_narrowed(round: &Round) -> Vec<Lost> {
+    explain(round, Promise::Narrowed)
+}
+
+fn explain(round: &Round, promise: Promise) -> Vec<Lost> {
     let (writes, commits) = (round.writes.len(), round.commits.len());
     let mut best: HashMap<Point, Vec<Lost>> = HashMap::new();
     best.insert(Point { writes: 0, commits: 0, content: round.start }, Vec::new());
@@ -99,7 +132,7 @@ pub fn judge(round: &Round) -> Vec<Lost> {
             .map(|(point, lost)| (*point, lost.clone()))
             .collect();
         for (point, lost) in points {
-            for (next, more) in steps(round, point) {
+            for (next, more) in steps(round, point, promise) {
                 let mut lost: Vec<Lost> = lost.iter().copied().chain(more).collect();
                 lost.sort_unstable();
                 let known = best.entry(next).or_insert_with(|| lost.clone());
@@ -111,7 +144,7 @@ pub fn judge(round: &Round) -> Vec<Lost> {
     }
     let ends = best.into_iter().filter(|(point, _)| (point.writes, point.commits) == (writes, commits));
     let judged = ends.map(|(point, mut lost)| {
-        if round.end != Some(point.content) {
+        if round.end != point.content {
             lost.push(Lost::End);
         }
         lost
@@ -126,7 +159,7 @@ fn is_less(one: &[Lost], other: &[Lost]) -> bool {
 }
 
 /// Returns the points that come next, each with what would be lost on the way.
-fn steps(round: &Round, point: Point) -> Vec<(Point, Option<Lost>)> {
+fn steps(round: &Round, point: Point, promise: Promise) -> Vec<(Point, Option<Lost>)> {
     let (write, commit) = (round.writes.get(point.writes), round.commits.get(point.commits));
     let mut next = Vec::new();
     // What was over before another began comes before it.
@@ -135,17 +168,20 @@ fn steps(round: &Round, point: Point) -> Vec<(Point, Option<Lost>)> {
     {
         let further = Point { writes: point.writes + 1, ..point };
         let lost = (!is_kept(round, point.writes)).then_some(Lost::Write(point.writes));
-        next.push((Point { content: write.digest, ..further }, None));
+        if write.over != Over::Nothing || point.content.is_none() {
+            next.push((Point { content: Some(write.digest), ..further }, None));
+        }
         next.push((further, lost));
     }
     if let Some(commit) = commit
         && write.is_none_or(|write| write.end >= commit.begin)
     {
         let further = Point { commits: point.commits + 1, ..point };
-        let saw = point.content == commit.before || saw_half(round, commit, write);
+        let unseen = promise == Promise::Narrowed && commit.outcome == Outcome::Done;
+        let saw = unseen || point.content == commit.before || saw_half(round, commit, write);
         let lost = (!round.kept.contains(&commit.after)).then_some(Lost::Commit(point.commits));
         if commit.outcome != Outcome::Refused && saw {
-            next.push((Point { content: commit.after, ..further }, None));
+            next.push((Point { content: Some(commit.after), ..further }, None));
         }
         next.push((further, if commit.outcome == Outcome::Done { lost } else { None }));
     }
@@ -168,10 +204,15 @@ fn is_kept(round: &Round, nth: usize) -> bool {
 /// Tells whether a commit may have seen the next write half done: what it named is no whole version, and that write
 /// had begun. Then the commit came before that write was over.
 fn saw_half(round: &Round, commit: &Commit, write: Option<&Write>) -> bool {
-    let whole = round.start == commit.before
-        || round.writes.iter().any(|write| write.digest == commit.before)
-        || round.commits.iter().any(|other| other.after == commit.before);
-    !whole && write.is_some_and(|write| write.begin <= commit.end)
+    let under_way = write.filter(|write| write.begin <= commit.end);
+    let Some(before) = commit.before else {
+        // A name that is removed before it is written anew is absent for a moment.
+        return under_way.is_some_and(|write| write.over == Over::Removed);
+    };
+    let whole = round.start == Some(before)
+        || round.writes.iter().any(|write| write.digest == before)
+        || round.commits.iter().any(|other| other.after == before);
+    !whole && under_way.is_some()
 }
 
 #[cfg(test)]
@@ -182,8 +223,13 @@ mod tests {
         Digest::of(name.as_bytes())
     }
 
-    /// Reads a round: `start | writes | commits | end | kept`, a write as `NAME@BEGIN-END`, a commit as
-    /// `BEFORE>AFTER@BEGIN-END` with `!` for refused and `?` for unknown.
+    fn is(name: &str) -> Option<Digest> {
+        (!name.is_empty()).then(|| digest(name))
+    }
+
+    /// Reads a round: `start | writes | commits | end | kept`, a write as `NAME@BEGIN-END`, with `+` before it where it
+    /// creates exclusively and `~` where it removes first; a commit as `BEFORE>AFTER@BEGIN-END` with `!` for refused and
+    /// `?` for unknown. No name is nothing.
     fn round(text: &str) -> Round {
         let parts: Vec<&str> = text.split('|').map(str::trim).collect();
         let span = |text: &str| {
@@ -191,9 +237,14 @@ mod tests {
             (begin.parse().unwrap(), end.parse().unwrap())
         };
         let write = |text: &str| {
-            let (name, at) = text.split_once('@').unwrap();
+            let over = match text.chars().next() {
+                Some('+') => Over::Nothing,
+                Some('~') => Over::Removed,
+                _ => Over::Anything,
+            };
+            let (name, at) = text.trim_start_matches(['+', '~']).split_once('@').unwrap();
             let (begin, end) = span(at);
-            Write { digest: digest(name), begin, end }
+            Write { digest: digest(name), over, begin, end }
         };
         let commit = |text: &str| {
             let outcome = match text.chars().last() {
@@ -204,13 +255,13 @@ mod tests {
             let (names, at) = text.trim_end_matches(['!', '?']).split_once('@').unwrap();
             let (before, after) = names.split_once('>').unwrap();
             let (begin, end) = span(at);
-            Commit { before: digest(before), after: digest(after), begin, end, outcome }
+            Commit { before: is(before), after: digest(after), begin, end, outcome }
         };
         Round {
-            start: digest(parts[0]),
+            start: is(parts[0]),
             writes: parts[1].split_whitespace().map(write).collect(),
             commits: parts[2].split_whitespace().map(commit).collect(),
-            end: (!parts[3].is_empty()).then(|| digest(parts[3])),
+            end: is(parts[3]),
             kept: parts[4].split_whitespace().map(digest).collect(),
         }
     }
@@ -273,9 +324,47 @@ mod tests {
             // A mixture, or nothing, at the name.
             ("s | a@2-3 | s>g@1-4 | mixture |", &[End]),
             ("s | a@2-3 | s>g@1-4! | |", &[End]),
+            // Creations: one of the two is there, and the other one was told so.
+            (" | | >g@1-2 | g |", &[]),
+            (" | +a@1-2 | >g@1-2! | a |", &[]),
+            (" | a@2-3 | >g@1-4! | a |", &[]),
+            // Both were told that they had created it.
+            (" | +a@1-4 | >g@2-3 | g |", &[Write(0)]),
+            (" | +a@1-4 | >g@2-3 | a |", &[Commit(0)]),
+            (" | +a@1-4 | >g@2-3 | g | a", &[]),
+            // A rename over what was created came last, or was over before that.
+            (" | a@2-3 | >g@1-4 | a |", &[]),
+            (" | a@2-3 | >g@1-4 | g |", &[Write(0)]),
+            (" | a@1-2 | >g@3-4 | a |", &[Commit(0)]),
+            // Nobody's is there.
+            (" | +a@1-2 | >g@1-2! | |", &[Write(0)]),
+            (" | | >g@1-2 | |", &[Commit(0)]),
+            // It was created in the moment between a removal and what follows it.
+            ("s | ~a@1-6 | >g@2-3 | a |", &[]),
+            ("s | a@1-6 | >g@2-3 | a |", &[Commit(0)]),
+            ("s | ~a@4-6 | >g@2-3 | a |", &[Commit(0)]),
         ];
         for (text, expected) in cases {
             assert_eq!(judge(&round(text)), *expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_window_may_lose_unseen_is_no_more_than_what_a_commit_that_said_ok_replaced() {
+        use Lost::{Commit, End, Write};
+        let cases: &[(&str, &[Lost])] = &[
+            // Replaced in the last instant, and nobody saw it.
+            ("s | a@2-3 | s>g@1-4 | g |", &[]),
+            // What was seen is refused, and kept: under its name or another.
+            ("s | a@2-3 | s>g@1-4! | s |", &[Write(0)]),
+            ("s | a@2-3 | s>g@1-4! | g |", &[End]),
+            ("s | a@2-3 b@4-5 | s>g@1-6! | b | a", &[]),
+            // It came after the last commit.
+            ("s | a@3-4 | s>g@1-2 | g |", &[Write(0)]),
+            ("s | | s>g@1-2 | s |", &[Commit(0)]),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(judge_narrowed(&round(text)), *expected, "{text}");
         }
     }
 
@@ -289,7 +378,7 @@ mod tests {
             }
             let mut content = digest("s");
             let mut history = Round {
-                start: content,
+                start: Some(content),
                 writes: Vec::new(),
                 commits: Vec::new(),
                 end: None,
@@ -302,12 +391,13 @@ mod tests {
                 if order & (1 << moment) == 0 {
                     content = digest(&format!("w{moment}"));
                     // Its span reaches into those of its neighbours.
-                    history.writes.push(Write { digest: content, begin: at.saturating_sub(7), end: at + 7 });
+                    let (begin, end) = (at.saturating_sub(7), at + 7);
+                    history.writes.push(Write { digest: content, over: Over::Anything, begin, end });
                 } else {
                     let after = digest(&format!("c{moment}"));
                     let outcome = if seen == content { Outcome::Done } else { Outcome::Refused };
                     let (begin, end) = (at.saturating_sub(7), at + 7);
-                    history.commits.push(Commit { before: seen, after, begin, end, outcome });
+                    history.commits.push(Commit { before: Some(seen), after, begin, end, outcome });
                     if outcome == Outcome::Done {
                         content = after;
                     }

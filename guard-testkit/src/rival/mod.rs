@@ -27,6 +27,7 @@ mod process;
 mod version;
 mod write;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::Path;
@@ -49,10 +50,14 @@ pub enum Kind {
     UnlinksAndCreates,
     /// A temporary file is exchanged with the name (`renameat2(RENAME_EXCHANGE)`).
     Exchanges,
+    /// The file is created where there is none (`O_EXCL`), and then written.
+    CreatesExclusively,
+    /// A temporary file is linked to the name, where there is none.
+    LinksIn,
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind that writes whatever is there.
     pub const ALL: [Self; 5] = [
         Self::RenamesOver,
         Self::WritesInPlace,
@@ -60,6 +65,16 @@ impl Kind {
         Self::UnlinksAndCreates,
         Self::Exchanges,
     ];
+
+    /// Every kind that writes where nothing is.
+    pub const CREATING: [Self; 4] =
+        [Self::CreatesExclusively, Self::LinksIn, Self::RenamesOver, Self::UnlinksAndCreates];
+
+    /// Tells whether it writes only where nothing is: each of its writes may find that it came too late.
+    #[must_use]
+    pub const fn is_exclusive(self) -> bool {
+        matches!(self, Self::CreatesExclusively | Self::LinksIn)
+    }
 
     /// Returns the kind's name.
     #[must_use]
@@ -70,6 +85,8 @@ impl Kind {
             Self::OpensWaitsWrites => "opens-waits-writes",
             Self::UnlinksAndCreates => "unlinks-and-creates",
             Self::Exchanges => "exchanges",
+            Self::CreatesExclusively => "creates-exclusively",
+            Self::LinksIn => "links-in",
         }
     }
 }
@@ -84,7 +101,7 @@ impl FromStr for Kind {
     type Err = io::Error;
 
     fn from_str(text: &str) -> io::Result<Self> {
-        let known = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        let known = Self::ALL.into_iter().chain(Self::CREATING).find(|kind| kind.name() == text);
         known.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("no kind of rival: {text}")))
     }
 }
@@ -98,6 +115,12 @@ pub struct Wrote {
     pub begin: u64,
     /// The moment after its last one.
     pub end: u64,
+}
+
+/// Returns the variables that make a process a rival on `file`, for one that [`Rival::of`] starts elsewhere.
+#[must_use]
+pub fn variables(kind: Kind, file: &Path) -> [(&'static str, OsString); 2] {
+    [(process::KIND, kind.name().into()), (process::FILE, file.into())]
 }
 
 /// Returns the moment: nanoseconds of `CLOCK_MONOTONIC`, the same in every process of this machine.

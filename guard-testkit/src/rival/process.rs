@@ -2,7 +2,8 @@
 //!
 //! Orders are lines `FIRST COUNT WINDOW`: make COUNT writes from number FIRST on, at moments that are WINDOW
 //! nanoseconds apart at most. Reports are lines `rival: wrote SEQ BEGIN END`, and `rival: over` after an order. They
-//! are told after the last write of an order, so that telling is no part of the race.
+//! are told after the last write of an order, so that telling is no part of the race. An exclusive creation that came
+//! too late is told as `rival: missed SEQ`.
 
 #![allow(clippy::disallowed_methods, reason = "a test starts itself again")]
 
@@ -20,6 +21,8 @@ pub(super) const FILE: &str = "GUARD_TESTKIT_RIVAL_FILE";
 
 /// A rival that was started; dropping it ends its process.
 pub struct Rival {
+    kind: Kind,
+    missed: u64,
     child: Child,
     orders: Option<ChildStdin>,
     reports: mpsc::UnboundedReceiver<Report>,
@@ -28,6 +31,7 @@ pub struct Rival {
 
 enum Report {
     Wrote(Wrote),
+    Missed,
     Failed(String),
     Over,
 }
@@ -39,13 +43,18 @@ impl Rival {
     ///
     /// Whatever keeps it from being started.
     pub fn spawn(kind: Kind, file: &Path, arguments: &[&str]) -> io::Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(arguments)
-            .env(KIND, kind.name())
-            .env(FILE, file)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(arguments).envs(super::variables(kind, file));
+        Self::of(kind, &mut command)
+    }
+
+    /// Starts a command that leads to [`super::main_loop_if_asked`] with [`super::variables`] set, wherever that is.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from being started.
+    pub fn of(kind: Kind, command: &mut Command) -> io::Result<Self> {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (orders, output) = (child.stdin.take(), child.stdout.take());
         let (tell, reports) = mpsc::unbounded_channel();
         if let Some(output) = output {
@@ -60,7 +69,19 @@ impl Rival {
                 }
             });
         }
-        Ok(Self { child, orders, reports, next: 1 })
+        Ok(Self { kind, missed: 0, child, orders, reports, next: 1 })
+    }
+
+    /// Returns how it writes.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns how often it came too late to create.
+    #[must_use]
+    pub const fn missed(&self) -> u64 {
+        self.missed
     }
 
     /// Orders `count` writes at moments that are `window` nanoseconds apart at most.
@@ -85,7 +106,7 @@ impl Rival {
         loop {
             match self.reports.try_recv() {
                 Ok(report) => {
-                    if take(report, wrote)? {
+                    if self.take(report, wrote)? {
                         return Ok(true);
                     }
                 }
@@ -103,10 +124,20 @@ impl Rival {
     pub async fn wait(&mut self, wrote: &mut Vec<Wrote>) -> io::Result<()> {
         loop {
             let report = self.reports.recv().await.ok_or_else(gone)?;
-            if take(report, wrote)? {
+            if self.take(report, wrote)? {
                 return Ok(());
             }
         }
+    }
+
+    fn take(&mut self, report: Report, wrote: &mut Vec<Wrote>) -> io::Result<bool> {
+        match report {
+            Report::Wrote(one) => wrote.push(one),
+            Report::Missed => self.missed += 1,
+            Report::Failed(why) => return Err(io::Error::other(why)),
+            Report::Over => return Ok(true),
+        }
+        Ok(false)
     }
 }
 
@@ -122,23 +153,13 @@ fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the rival is gone")
 }
 
-fn take(report: Report, wrote: &mut Vec<Wrote>) -> io::Result<bool> {
-    match report {
-        Report::Wrote(one) => {
-            wrote.push(one);
-            Ok(false)
-        }
-        Report::Failed(why) => Err(io::Error::other(why)),
-        Report::Over => Ok(true),
-    }
-}
-
 /// Reads one line; a test harness's own lines are none of ours.
 fn read(line: &str) -> Option<Report> {
     let words: Vec<&str> = line.strip_prefix("rival: ")?.splitn(4, ' ').collect();
     let number = |text: &str| text.parse().ok();
     match words.as_slice() {
         ["over"] => Some(Report::Over),
+        ["missed", _] => Some(Report::Missed),
         ["wrote", seq, begin, end] => {
             Some(Report::Wrote(Wrote { seq: number(seq)?, begin: number(begin)?, end: number(end)? }))
         }
@@ -166,6 +187,9 @@ pub(super) fn obey(kind: Kind, file: &Path) -> io::Result<()> {
             let begin = now();
             match write::write(kind, file, bytes, random.below(window)) {
                 Ok(()) => writeln!(told, "rival: wrote {seq} {begin} {}", now())?,
+                Err(error) if kind.is_exclusive() && error.kind() == io::ErrorKind::AlreadyExists => {
+                    writeln!(told, "rival: missed {seq}")?;
+                }
                 Err(error) => writeln!(told, "rival: failed at {seq}: {error}")?,
             }
         }

@@ -42,6 +42,16 @@ pub(super) fn write(kind: Kind, file: &Path, bytes: &[u8], pause: u64) -> io::Re
                 Err(errno) => Err(errno.into()),
             }
         }
+        Kind::CreatesExclusively => {
+            OpenOptions::new().write(true).create_new(true).open(file)?.write_all(bytes)
+        }
+        Kind::LinksIn => {
+            let temp = temp(file);
+            fs::write(&temp, bytes)?;
+            let linked = fs::hard_link(&temp, file);
+            fs::remove_file(&temp)?;
+            linked
+        }
     }
 }
 
@@ -74,6 +84,19 @@ mod tests {
                 assert_eq!(fs::read(&file).unwrap(), bytes, "{kind}");
                 assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{kind}");
             }
+        }
+    }
+
+    #[test]
+    fn an_exclusive_kind_writes_where_nothing_is_and_nowhere_else() {
+        for kind in Kind::CREATING.into_iter().filter(|kind| kind.is_exclusive()) {
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("file");
+            write(kind, &file, b"first", 1000).unwrap();
+            let late = write(kind, &file, b"second", 1000).unwrap_err();
+            assert_eq!(late.kind(), io::ErrorKind::AlreadyExists, "{kind}");
+            assert_eq!(fs::read(&file).unwrap(), b"first", "{kind}");
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{kind}");
         }
     }
 }

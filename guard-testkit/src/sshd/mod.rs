@@ -15,6 +15,7 @@
 //! ```
 #![allow(clippy::disallowed_methods, reason = "it starts a server, and writes files of its own")]
 
+mod cut;
 #[cfg(feature = "ssh")]
 mod fixture;
 mod login_shell;
@@ -34,6 +35,7 @@ use std::thread::JoinHandle;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
+pub use self::cut::CutProxy;
 #[cfg(all(feature = "ssh", feature = "contracts"))]
 pub use self::fixture::SshdContracts;
 #[cfg(feature = "ssh")]
