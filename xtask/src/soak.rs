@@ -6,18 +6,49 @@ use crate::skips::Skips;
 /// How long to soak.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rounds of each race.
+    /// Rounds of each race against the local target.
     #[arg(long, default_value_t = 20_000)]
     rounds: u32,
+    /// Rounds of creations and of replacements on each target over SSH and in a container.
+    #[arg(long, default_value_t = 2_000)]
+    remote_rounds: u32,
+    /// Where to race.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Target::Local, Target::Ssh, Target::Docker])]
+    targets: Vec<Target>,
 }
 
-/// Runs the tests whose names say `race`, one at a time, built for speed, with their output shown.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Target {
+    Local,
+    Ssh,
+    Docker,
+}
+
+impl Target {
+    /// Returns the test executable that has its races, and what is in the names of those alone.
+    const fn tests(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Local => ("race", ""),
+            Self::Ssh => ("rivals", "over_ssh"),
+            Self::Docker => ("rivals", "in_a_container"),
+        }
+    }
+}
+
+/// Runs the races one at a time, built for speed, with their output shown; all of them, also after one that failed.
 pub(crate) fn run(args: &Args) -> Outcome {
     let skips = Skips::new()?;
-    let mut races = cargo(&["test", "--release", "-p", "guard-testkit", "--test", "race", "--"]);
-    races.args(["--nocapture", "--test-threads=1"]).env("GUARD_RACE_ROUNDS", args.rounds.to_string());
-    skips.listen(&mut races);
-    let outcome = cargo::run(&mut races);
+    let mut outcome = Ok(());
+    for target in &args.targets {
+        let rounds = if *target == Target::Local { args.rounds } else { args.remote_rounds };
+        let (tests, names) = target.tests();
+        let mut races = cargo(&["test", "--release", "-p", "guard-testkit", "--features", "ssh,docker"]);
+        races.args(["--test", tests, "--", "--nocapture", "--test-threads=1"]);
+        races.args([names].into_iter().filter(|names| !names.is_empty()));
+        races.env("GUARD_RACE_ROUNDS", rounds.to_string());
+        skips.listen(&mut races);
+        outcome = outcome.and(cargo::run(&mut races));
+    }
     skips.report(&outcome)?;
     outcome
 }

@@ -48,7 +48,7 @@ pub async fn run(
 }
 
 /// A commit that took longer was held up by something else than its own work, in nanoseconds.
-const WINDOW_MAX: u64 = 50_000_000;
+const WINDOW_MAX: u64 = 200_000_000;
 
 /// Where a race is.
 #[derive(Clone, Copy)]
