@@ -154,7 +154,9 @@ impl Bench {
                 assert!(!self.here.join("made").exists(), "{what}: a folder stays");
             }
             // Nobody else was at it, and every shell can be asked again: there is nothing that cannot be known.
-            Told::Uncertain(fates) => panic!("{what}: {fates:?}, and there is {now:?} and {:?}", self.temps()),
+            Told::Uncertain(fates) => {
+                panic!("{what}: {fates:?}, and there is {now:?} and {:?}", self.temps())
+            }
         }
         assert_eq!(self.temps(), Vec::<String>::new(), "{what}: {told:?}");
         let name = if *told == Told::Applied { "applied" } else { "not applied" };
@@ -168,11 +170,8 @@ impl Bench {
         let batch = self.batch();
         self.shell.commit(batch).await.unwrap();
         let new = self.files();
-        let expected = [
-            ("destination", "old moved"),
-            ("made/created", "new created"),
-            ("replaced", "new replaced"),
-        ];
+        let expected =
+            [("destination", "old moved"), ("made/created", "new created"), ("replaced", "new replaced")];
         let expected = expected.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
         assert_eq!(new, Files::from(expected));
         assert_eq!(self.temps(), Vec::<String>::new());
@@ -234,6 +233,11 @@ async fn steps(bench: &mut Bench, wrappers: &Wrappers) -> (Ends, Vec<Step>) {
         Step { tool, nth: *nth }
     });
     (ends, steps.collect())
+}
+
+/// Each step in two ways.
+fn in_two_ways(steps: &[Step]) -> Vec<(Step, bool)> {
+    steps.iter().flat_map(|step| [false, true].map(|way| (step.clone(), way))).collect()
 }
 
 /// Takes `count` of them, spread evenly, the first and the last among them.
@@ -322,9 +326,7 @@ async fn a_commit_over_ssh_whose_server_is_killed_at_any_step_is_all_or_nothing_
     }
     let (host, mut bench) = Host::new().await;
     let (ends, steps) = steps(&mut bench, &host.wrappers).await;
-    let points: Vec<(Step, bool)> =
-        steps.iter().flat_map(|step| [(step.clone(), false), (step.clone(), true)]).collect();
-    for (step, late) in sampled(&points, POINTS) {
+    for (step, late) in sampled(&in_two_ways(&steps), POINTS) {
         bench.fill();
         common::stat(&bench.shell, bench.root, "replaced", Last::Itself).await.unwrap();
         let batch = bench.batch();
@@ -343,7 +345,8 @@ async fn a_commit_over_ssh_whose_server_is_killed_at_any_step_is_all_or_nothing_
         assert!(!old.is_empty(), "{step:?}: nobody works in the folder");
         assert_eq!(host.sshd.kill_connections(), 1);
         // The old shell and its tool go on at once, or only when all is settled.
-        let what = format!("server killed before {step:?}, which goes on {}", if late { "late" } else { "at once" });
+        let what =
+            format!("server killed before {step:?}, which goes on {}", if late { "late" } else { "at once" });
         let said = if late {
             let said = committed.await.unwrap();
             gate.open();
@@ -384,9 +387,7 @@ async fn container(image: Image) -> (DockerTarget, Wrappers, tempfile::TempDir, 
 async fn shells_are_killed(image: Image) {
     let (_container, wrappers, _folder, mut bench) = container(image).await;
     let (ends, steps) = steps(&mut bench, &wrappers).await;
-    let points: Vec<(Step, bool)> =
-        steps.iter().flat_map(|step| [(step.clone(), false), (step.clone(), true)]).collect();
-    for (step, after) in sampled(&points, POINTS) {
+    for (step, after) in sampled(&in_two_ways(&steps), POINTS) {
         bench.fill();
         common::stat(&bench.shell, bench.root, "replaced", Last::Itself).await.unwrap();
         wrappers.plan(if after { step.call().after() } else { step.call() }, Deed::KillShell).unwrap();
@@ -406,7 +407,9 @@ fn is_without_docker(test: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_shell_is_killed_in_a_container_of_gnu_is_all_or_nothing_and_told_truly() {
-    if !is_without_docker("a_commit_whose_shell_is_killed_in_a_container_of_gnu_is_all_or_nothing_and_told_truly") {
+    if !is_without_docker(
+        "a_commit_whose_shell_is_killed_in_a_container_of_gnu_is_all_or_nothing_and_told_truly",
+    ) {
         shells_are_killed(Image::Gnu).await;
     }
 }
@@ -429,11 +432,11 @@ async fn a_commit_whose_container_is_killed_is_all_or_nothing_and_told_truly_whe
     }
     let (container, wrappers, _folder, mut bench) = container(Image::Gnu).await;
     let (ends, steps) = steps(&mut bench, &wrappers).await;
-    for step in sampled(&steps, POINTS) {
+    for (step, after) in sampled(&in_two_ways(&steps), POINTS) {
         bench.fill();
         common::stat(&bench.shell, bench.root, "replaced", Last::Itself).await.unwrap();
         let batch = bench.batch();
-        let mut gate = wrappers.hold(step.call()).unwrap();
+        let mut gate = wrappers.hold(if after { step.call().after() } else { step.call() }).unwrap();
         let shell = bench.shell.clone();
         let committed = tokio::spawn({
             let batch = batch.clone();
@@ -441,7 +444,7 @@ async fn a_commit_whose_container_is_killed_is_all_or_nothing_and_told_truly_whe
         });
         gate.reached().await;
         container.kill().await.unwrap();
-        let what = format!("container killed before {step:?}");
+        let what = format!("container killed {} {step:?}", if after { "after" } else { "before" });
         ends.are_whole(&what, &bench.files());
         container.start().await.unwrap();
         drop(gate);

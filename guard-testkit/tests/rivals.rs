@@ -15,15 +15,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use guard_backends::shell::Shell;
 use guard_backends::ssh::Ssh;
-use guard_core::policy::TargetPath;
+use guard_core::policy::{Digest, TargetPath};
 use guard_core::port::{FileOps, Tier, Transport};
 use guard_testkit::conformance::{LocalWorld, World};
 use guard_testkit::docker::{DockerTarget, Image, Program};
+use guard_testkit::race::judge::Outcome;
 use guard_testkit::race::{self, Contender, Guarded, Report, Stage, UnguardedShell, What};
 use guard_testkit::rival::{self, Kind, Rival};
 use guard_testkit::skip::{self, Need};
 use guard_testkit::sshd::{LoginShell, Sshd};
-use guard_testkit::transport::Sh;
+use guard_testkit::transport::{Call, Sh, Wrappers};
 
 /// Rounds of a plain test run, of creations and of replacements on each target.
 const ROUNDS: u64 = 100;
@@ -251,6 +252,55 @@ async fn what_is_seen_is_kept_in_a_container_without_exchange_and_no_creation_is
         let site = inside("docker, busybox, rival inside", Image::BusyBox).await;
         site.creates().await;
         site.replaces_in_a_window().await;
+    }
+}
+
+/// The instant between the last look and the rename, which chance meets rarely: a write in place is seen and kept, and
+/// a rename is what the receipt's `window` speaks of.
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_container_without_exchange_a_write_in_the_last_instant_is_kept_and_a_rename_is_the_window() {
+    if is_without_docker(
+        "in_a_container_without_exchange_a_write_in_the_last_instant_is_kept_and_a_rename_is_the_window",
+    ) {
+        return;
+    }
+    // BusyBox has its tools in `/bin`, as this machine has those of the same names.
+    let wrappers = Wrappers::over("/bin").unwrap();
+    wrappers.wrap("mv").unwrap();
+    let path = wrappers.path().into_string().unwrap();
+    let tools = path.strip_suffix("/bin:/bin").unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    let container = DockerTarget::of(Image::BusyBox).env("PATH", path).bind(folder.path(), "/data");
+    let container = container.bind(Path::new(&tools), tools.clone()).start().await.unwrap();
+    let shell = Shell::builder(Arc::new(container.open().await.unwrap())).connect().await.unwrap();
+    let data = TargetPath::new("/data").unwrap();
+    let guarded = Arc::new(Guarded::at(Arc::new(shell), data, "file").await.unwrap());
+    let file = folder.path().join("file");
+    for kind in [Kind::WritesInPlace, Kind::RenamesOver] {
+        std::fs::write(&file, "old").unwrap();
+        let mut gate = wrappers.hold(Call::of("mv")).unwrap();
+        let commit = tokio::spawn({
+            let guarded = Arc::clone(&guarded);
+            async move { guarded.swap(Some(Digest::of(b"old")), b"ours".to_vec()).await }
+        });
+        gate.reached().await;
+        if kind == Kind::WritesInPlace {
+            std::fs::write(&file, "theirs").unwrap();
+        } else {
+            std::fs::write(folder.path().join("theirs"), "theirs").unwrap();
+            std::fs::rename(folder.path().join("theirs"), &file).unwrap();
+        }
+        gate.open();
+        let said = commit.await.unwrap();
+        let (outcome, there) = match kind {
+            Kind::WritesInPlace => (Outcome::Refused, "theirs"),
+            _ => (Outcome::Done, "ours"),
+        };
+        assert_eq!(said.outcome, outcome, "{kind}: {said:?}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), there, "{kind}");
+        assert!(said.outcome == Outcome::Refused || said.tier == Tier::Window, "{said:?}");
+        let names = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!((names, said.left), (1, Vec::new()), "{kind}");
     }
 }
 

@@ -88,7 +88,10 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rounds, writes, missed, commits_ok, commits_refused, unread, left, .. } = self;
-        write!(f, "{rounds} rounds: {writes} writes of the rival, {missed} too late; {commits_ok} commits ok, ")?;
+        write!(
+            f,
+            "{rounds} rounds: {writes} writes of the rival, {missed} too late; {commits_ok} commits ok, "
+        )?;
         write!(f, "{commits_refused} refused, {unread} reads of nothing; {left} names left and reported, ")?;
         write!(f, "{} unreported; lost {} ", self.unreported.len(), self.lost.len())?;
         write!(f, "and {} without a lease ({:.2} %)", self.lost_without_lease.len(), self.rate())
