@@ -126,10 +126,7 @@ impl Bench {
 
     /// Finds out what became of a commit.
     async fn told(&self, batch: &Batch, said: Result<Committed, CommitError>) -> Told {
-        let error = match said {
-            Ok(_) => return Told::Applied,
-            Err(error) => error,
-        };
+        let Err(error) = said else { return Told::Applied };
         if matches!(error.cause, CommitFailure::Op(OpError::OutcomeUnknown { .. })) {
             return match self.shell.settle(&batch.id).await.unwrap() {
                 Settled::Applied { .. } => Told::Applied,
@@ -311,7 +308,7 @@ async fn a_commit_over_ssh_whose_connection_is_cut_at_any_byte_is_all_or_nothing
             bench.holds(&what, &ends, &told).await;
         }
     }
-    let cuts = host.proxy.forget();
+    let cuts = host.proxy.cuts();
     println!("ssh, cut: {cuts} cuts: {:?}", bench.tally);
     // The sizes of packets differ a little, and the last byte may never come.
     assert!(cuts * 10 >= POINTS * 9, "{cuts}");
