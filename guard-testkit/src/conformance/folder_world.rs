@@ -63,6 +63,14 @@ impl World for FolderWorld {
         LocalWorld.mode(&self.at(path))
     }
 
+    fn chown(&self, path: &[u8], user: u32, group: u32) -> io::Result<()> {
+        LocalWorld.chown(&self.at(path), user, group)
+    }
+
+    fn owner(&self, path: &[u8]) -> io::Result<(u32, u32)> {
+        LocalWorld.owner(&self.at(path))
+    }
+
     fn names(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         LocalWorld.names(&self.at(path))
     }

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use guard_core::policy::{Digest, OtherKind};
@@ -57,13 +57,14 @@ impl World for LocalWorld {
     }
 
     fn mknod(&self, path: &[u8], kind: OtherKind) -> io::Result<()> {
-        let kind = match kind {
-            OtherKind::Fifo => FileType::Fifo,
-            OtherKind::Socket => FileType::Socket,
-            // Devices are root's to make, and not on every filesystem.
+        let (kind, device) = match kind {
+            OtherKind::Fifo => (FileType::Fifo, 0),
+            OtherKind::Socket => (FileType::Socket, 0),
+            // As `/dev/null` is, so that nobody is hurt who opens it. Devices are root's to make.
+            OtherKind::CharDevice => (FileType::CharacterDevice, rustix::fs::makedev(1, 3)),
             _ => return Err(io::ErrorKind::Unsupported.into()),
         };
-        Ok(rustix::fs::mknodat(CWD, at(path), kind, Mode::from_raw_mode(0o644), 0)?)
+        Ok(rustix::fs::mknodat(CWD, at(path), kind, Mode::from_raw_mode(0o644), device)?)
     }
 
     fn chmod(&self, path: &[u8], mode: u32) -> io::Result<()> {
@@ -72,6 +73,15 @@ impl World for LocalWorld {
 
     fn mode(&self, path: &[u8]) -> io::Result<u32> {
         Ok(fs::metadata(at(path))?.permissions().mode() & 0o7777)
+    }
+
+    fn chown(&self, path: &[u8], user: u32, group: u32) -> io::Result<()> {
+        std::os::unix::fs::lchown(at(path), Some(user), Some(group))
+    }
+
+    fn owner(&self, path: &[u8]) -> io::Result<(u32, u32)> {
+        let metadata = fs::metadata(at(path))?;
+        Ok((metadata.uid(), metadata.gid()))
     }
 
     fn names(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {

@@ -160,6 +160,26 @@ pub trait World: Send + Sync {
     /// The system's.
     fn mode(&self, path: &[u8]) -> io::Result<u32>;
 
+    /// Gives a name's own inode to another user and group, by number.
+    ///
+    /// # Errors
+    ///
+    /// The system's: owners are for root to change. `Unsupported` for a fixture that has none.
+    fn chown(&self, path: &[u8], user: u32, group: u32) -> io::Result<()> {
+        let _ = (path, user, group);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Returns the user and the group that own what a path leads to, by number.
+    ///
+    /// # Errors
+    ///
+    /// The system's; `Unsupported` for a fixture that has no owners.
+    fn owner(&self, path: &[u8]) -> io::Result<(u32, u32)> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Returns a directory's names.
     ///
     /// # Errors

@@ -125,6 +125,14 @@ impl World for DockerWorld {
         LocalWorld.mode(&self.target(path)?.path)
     }
 
+    fn chown(&self, path: &[u8], user: u32, group: u32) -> io::Result<()> {
+        LocalWorld.chown(&self.name(path)?.path, user, group)
+    }
+
+    fn owner(&self, path: &[u8]) -> io::Result<(u32, u32)> {
+        LocalWorld.owner(&self.target(path)?.path)
+    }
+
     fn names(&self, path: &[u8]) -> io::Result<Vec<Vec<u8>>> {
         LocalWorld.names(&self.target(path)?.path)
     }
