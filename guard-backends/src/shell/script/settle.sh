@@ -219,6 +219,7 @@ g_wait_for_end() {
             done
             [ -n "$g_xlives" ] || return 0
         fi
+        g_sign "$g_xturn"
         g_moment
         g_xturn=$((g_xturn + 1))
     done
