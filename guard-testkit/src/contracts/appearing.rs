@@ -4,56 +4,92 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::bench::{Bench, patch};
+use super::bench::{Bench, NAMES, patch};
 use crate::conformance::{Broken, ensure, same};
 use crate::wrap::Method;
+
+/// What a path is spelt like, and where it is: `link` is `real`, and `a/..` is here.
+const SPELLINGS: [(&str, &str); 6] = [
+    ("", ""),
+    ("./", ""),
+    ("a/../", ""),
+    ("real/", "real/"),
+    ("link/", "real/"),
+    ("./a/../link/./", "real/"),
+];
 
 pub(super) async fn what_appears_between_decision_and_effect_survives(bench: Bench) -> Result<(), Broken> {
     let database = Bench::database()?;
     bench.world.mkdir(&bench.at("real"))?;
     bench.world.mkdir(&bench.at("a"))?;
     bench.world.symlink(b"real", &bench.at("link"))?;
-    bench.there("updated.txt", b"old\n")?;
     let mut nth = 0;
-    for spelling in ["{}", "./{}", "a/../{}", "real/{}", "link/{}"] {
-        for index in 0..4 {
+    for (row, (spelling, real)) in SPELLINGS.into_iter().enumerate() {
+        for index in 0..6 {
             nth += 1;
-            bench.there("moving", b"ours\n")?;
-            let name = format!("{nth}.sqlite");
-            let path = spelling.replace("{}", &name);
-            // Where it is: `link` is `real`, and `a/..` is here.
-            let real = path.replace("link/", "real/").replace("a/../", "").replace("./", "");
-            let (what, tool, arguments) = match index {
-                3 => (
-                    "Update with a move",
-                    "apply_patch",
-                    patch(&format!("*** Update File: updated.txt\n*** Move to: {path}\n@@\n-old\n+ours\n")),
-                ),
-                index => Bench::creations(&path).remove(index),
+            // Every operation meets every class of name in one spelling or another.
+            let class = NAMES[(row + index) % NAMES.len()];
+            let name = format!("{nth}-{class}");
+            let (path, place) = (format!("{spelling}{name}"), format!("{real}{name}"));
+            let changes = index >= 4;
+            let written = match class {
+                "app.sqlite" => "binary-exists",
+                "paper.pdf" => "pdf-exists",
+                _ => "not-read",
             };
-            // Control: without the intruder it is created.
-            if spelling == "{}" && index < 3 {
-                let free = path.replace(".sqlite", "-free.sqlite");
-                let (what, tool, arguments) = Bench::creations(&free).remove(index);
-                bench.done(&format!("{what} of {free}"), tool, arguments).await?;
-                bench.holds(&free, b"ours\n")?;
-                if index == 2 {
-                    bench.there("moving", b"ours\n")?;
-                }
-            }
-            let (world, at, bytes) = (Arc::clone(&bench.world), bench.at(&real), database.0.clone());
+            let (call, free, code) = if changes {
+                // What was there is text, and was written by this actor; what comes instead is not.
+                bench.done("a write", "write_file", json!({ "path": path, "content": "old\n" })).await?;
+                let code =
+                    if matches!(class, "app.sqlite" | "paper.pdf") { written } else { "binary-content" };
+                let make = |path: &str| Bench::changes(path, "old").remove(index - 4);
+                (make(&path), None, code)
+            } else {
+                let code = if index == 0 {
+                    written
+                } else {
+                    match index {
+                        3 => "exists",
+                        _ => "invalid-patch",
+                    }
+                };
+                let free = format!("{spelling}free-{name}");
+                (Bench::creations(&path).remove(index), Some(Bench::creations(&free).remove(index)), code)
+            };
+            bench.sources()?;
+            let (world, at, bytes) = (Arc::clone(&bench.world), bench.at(&place), database.0.clone());
             bench.ops.once(Method::Commit, move || {
                 // It is the point of the contract that this is there; a failure shows below.
+                let _ = changes.then(|| world.unlink(&at));
                 let _ = world.create(&at, &bytes);
             });
-            let reply = bench.call(tool, arguments).await;
+            let (what, tool, arguments) = call;
             let what = format!("{what} of {path}");
+            let _ = bench.ops.inner().take();
+            let reply = bench.call(tool, arguments).await;
             same(&format!("{what}: the outcome"), &reply.outcome, &guard_core::Outcome::Refused)?;
-            database.is_whole(&bench.world.read(&bench.at(&real))?)?;
+            let said = reply.refusal.as_ref().map_or("none", |refusal| refusal.code.as_str());
+            same(&format!("{what}: the code"), &said, &code)?;
+            // It was decided, and sent: the target refused.
+            let sent = bench.ops.inner().take().iter().filter(|note| note.method == Method::Commit).count();
+            ensure(sent > 0, format!("{what} was not sent"))?;
+            database.is_whole(&bench.world.read(&bench.at(&place))?)?;
             bench.holds("moving", b"ours\n")?;
             bench.holds("updated.txt", b"old\n")?;
-            bench.world.unlink(&bench.at("moving"))?;
+            // Control: without the intruder it is created.
+            if let Some((what, tool, arguments)) = free {
+                bench.done(&format!("{what} beside {path}"), tool, arguments).await?;
+                bench.holds(&format!("{real}free-{name}"), b"ours\n")?;
+            }
         }
+    }
+    // Control of the changes.
+    for nth in 0..2 {
+        let name = format!("changed-{nth}.sqlite");
+        bench.done("a write", "write_file", json!({ "path": name, "content": "old\n" })).await?;
+        let (what, tool, arguments) = Bench::changes(&name, "old").remove(nth);
+        bench.done(what, tool, arguments).await?;
+        bench.holds(&name, b"ours\n")?;
     }
     for directory in ["", "real"] {
         let names = bench.world.names(&bench.at(directory))?;

@@ -5,27 +5,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use guard_backends::shell::Shell;
-use guard_core::policy::{Access, Digest, Policy, TargetPath};
+use guard_core::policy::{Access, Digest, Policy, Refusal, TargetPath};
 use guard_core::port::{Transport, TransportError};
 use guard_core::{Actor, Guard, Outcome, Reply};
 use serde_json::{Value, json};
 
-use super::Ground;
 use super::database::Database;
+use super::noting::Noting;
+use super::{Around, Ground};
 use crate::conformance::{Broken, World, broken, ensure, same, same_bytes};
-use crate::transport::{Counting, Traffic};
+use crate::transport::{Counting, Traffic, Wrappers};
 use crate::tree::digest_of_tree;
 use crate::wrap::Barrier;
+
+/// A call: in words, its tool, its arguments.
+pub(super) type Call = (&'static str, &'static str, Value);
 
 /// A file of each class: a database, a document that exists or not, text, and a name that says nothing.
 pub(super) const NAMES: [&str; 4] = ["app.sqlite", "paper.pdf", "notes.txt", "thing"];
 
-/// The target of a bench, with a barrier around it.
-pub(super) type Ops = Barrier<Shell>;
+/// The target of a bench: what it was asked is noted, and a barrier is around it.
+pub(super) type Ops = Barrier<Noting>;
 
 /// A guard over a target, and both worlds.
 pub(super) struct Bench {
-    pub(super) guard: Guard,
     pub(super) ops: Arc<Ops>,
     pub(super) actor: Actor,
     pub(super) world: Arc<dyn World>,
@@ -34,6 +37,8 @@ pub(super) struct Bench {
     pub(super) home: TargetPath,
     pub(super) controller: PathBuf,
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) around: Around,
+    pub(super) tools: Option<Arc<Wrappers>>,
     _keep: Box<dyn std::any::Any + Send + Sync>,
 }
 
@@ -57,11 +62,11 @@ impl Transport for Shared {
 
 impl Bench {
     pub(super) async fn open(ground: Ground) -> Result<Self, Broken> {
-        let Ground { transport, world, root, home, controller, keep } = ground;
+        let Ground { transport, world, root, home, controller, around, tools, keep } = ground;
         let traffic = Traffic::new();
         let counting = Counting::new(Shared(Arc::clone(&transport)), &traffic);
         let shell = Shell::builder(Arc::new(counting)).connect().await.map_err(failed)?;
-        let ops = Arc::new(Barrier::new(shell));
+        let ops = Arc::new(Barrier::new(Noting::new(around(shell))));
         let guard = Guard::builder(Arc::<Ops>::clone(&ops))
             .policy(Policy::default())
             .root(root.clone(), Access::ReadWrite)
@@ -70,7 +75,7 @@ impl Bench {
             .await
             .map_err(failed)?;
         let actor = guard.actor("agent");
-        Ok(Self { guard, ops, actor, world, traffic, root, home, controller, transport, _keep: keep })
+        Ok(Self { ops, actor, world, traffic, root, home, controller, transport, around, tools, _keep: keep })
     }
 
     /// Returns a path below the root on the target.
@@ -120,33 +125,58 @@ impl Bench {
         self.actor.call(tool, arguments).await
     }
 
-    /// Makes each of the calls that would put text under `path`: a write, a patch that adds, and a move.
-    pub(super) fn creations(path: &str) -> Vec<(&'static str, &'static str, Value)> {
+    /// Makes each of the calls that would put the text `ours` under `path`: a write, a patch that adds, a patch that
+    /// updates and moves, and a move. The last two need [`Self::sources`].
+    pub(super) fn creations(path: &str) -> Vec<Call> {
+        let moved = format!("*** Update File: updated.txt\n*** Move to: {path}\n@@\n-old\n+ours\n");
         vec![
             ("a write", "write_file", json!({ "path": path, "content": "ours\n" })),
             ("Add", "apply_patch", patch(&format!("*** Add File: {path}\n+ours\n"))),
+            ("Update with a move", "apply_patch", patch(&moved)),
             ("a move", "move_file", json!({ "from": "moving", "to": path })),
         ]
     }
 
+    /// Makes sure of what [`Self::creations`] move.
+    pub(super) fn sources(&self) -> Result<(), Broken> {
+        for (name, bytes) in [("updated.txt", &b"old\n"[..]), ("moving", b"ours\n")] {
+            match self.world.create(&self.at(name), bytes) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Makes each of the calls that would change text `old` in `path`: an edit, a patch that updates.
-    pub(super) fn changes(path: &str, old: &str) -> Vec<(&'static str, &'static str, Value)> {
+    pub(super) fn changes(path: &str, old: &str) -> Vec<Call> {
         vec![
             ("an edit", "edit_file", json!({ "path": path, "old": old, "new": "ours" })),
             ("Update", "apply_patch", patch(&format!("*** Update File: {path}\n@@\n-{old}\n+ours\n"))),
         ]
     }
 
-    /// Calls, claims a refusal with nothing changed here or there, and returns its code.
-    pub(super) async fn refused(&self, what: &str, tool: &str, arguments: Value) -> Result<String, Broken> {
+    /// Calls, claims a refusal with nothing changed here or there, and returns it.
+    pub(super) async fn refused(&self, what: &str, tool: &str, arguments: Value) -> Result<Refusal, Broken> {
         let before = self.snapshot()?;
         let reply = self.call(tool, arguments).await;
         self.unchanged(&before, what)?;
         same(&format!("{what}: the outcome ({reply:?})"), &reply.outcome, &Outcome::Refused)?;
         match reply.refusal {
-            Some(refusal) => Ok(refusal.code.as_str().to_owned()),
+            Some(refusal) => Ok(refusal),
             None => broken(format!("{what}: a refusal without words")),
         }
+    }
+
+    /// Calls, and claims a refusal of this code, and with these words after `: `, with nothing changed here or there.
+    pub(super) async fn refused_as(&self, code: &str, what: &str, call: Call) -> Result<(), Broken> {
+        let (kind, tool, arguments) = call;
+        let what = format!("{kind} {what}");
+        let refusal = self.refused(&what, tool, arguments).await?;
+        // Of a patch, the words say more than the code.
+        let (code, words) = code.split_once(": ").unwrap_or((code, ""));
+        same(&format!("{what}: the code ({refusal})"), &refusal.code.as_str(), &code)?;
+        ensure(refusal.message.contains(words), format!("{what}: it does not say {words:?}: {refusal}"))
     }
 
     /// Calls and claims that it was done; returns the reply as JSON.

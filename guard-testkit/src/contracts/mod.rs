@@ -11,11 +11,16 @@ mod alias;
 mod appearing;
 mod bench;
 mod database;
+mod documents;
 mod folder;
+mod killed;
+mod line;
 mod location;
 mod lost;
 mod namespace;
 mod nodes;
+mod noting;
+mod place;
 mod trips;
 
 use std::any::Any;
@@ -26,12 +31,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use guard_backends::shell::Shell;
 use guard_core::policy::TargetPath;
-use guard_core::port::Transport;
+use guard_core::port::{FileOps, Transport};
 
 use self::bench::Bench;
 pub use self::folder::FolderFixture;
 use crate::conformance::{Broken, Ending, Report, World};
+use crate::transport::Wrappers;
 
 /// How long a contract may take: some of them open the line many times over.
 const DEADLINE: Duration = Duration::from_secs(240);
@@ -59,8 +66,22 @@ pub struct Ground {
     pub home: TargetPath,
     /// A directory of this machine with the same path as `root` has on the target: an empty one that is another.
     pub controller: PathBuf,
+    /// What is held to the contracts: the shell over the transport as it is ([`plain`]), or with something around it.
+    pub around: Around,
+    /// Tools that are first on the target's `PATH` once they are wrapped, where a fixture can put them there: with
+    /// them a shell is killed between two steps that a contract has chosen.
+    pub tools: Option<Arc<Wrappers>>,
     /// Whatever has to live as long as the ground.
     pub keep: Box<dyn Any + Send + Sync>,
+}
+
+/// Puts something around a shell.
+pub type Around = Arc<dyn Fn(Shell) -> Arc<dyn FileOps> + Send + Sync>;
+
+/// Takes the shell as it is.
+#[must_use]
+pub fn plain() -> Around {
+    Arc::new(|shell| Arc::new(shell))
 }
 
 /// One contract.
@@ -98,9 +119,9 @@ contracts! {
         "A target that hangs before the request is complete is given up after the deadline, and nothing has changed.",
     lost::a_write_cut_anywhere_is_old_or_new_and_reported_truly:
         "A write that is cut after any byte leaves the old file or the new one, never a short one, and is reported truly after the next connection, also when the old shell wakes up later.",
-    namespace::names_that_claim_to_be_local_change_nothing:
+    place::names_that_claim_to_be_local_change_nothing:
         "Locality comes from the live target: names and paths that claim `local` change nothing.",
-    namespace::the_home_is_the_targets:
+    place::the_home_is_the_targets:
         "`~` is the target's home, and what was probed is what is written.",
     namespace::reading_delivers_the_targets_bytes:
         "Reading, views, stale checks and retried writes are of the target's bytes; a controller's file of the same path never stands in.",
@@ -108,7 +129,9 @@ contracts! {
         "A database that another process makes after absence was observed is refused before any effect and stays whole, by every spelling and operation.",
     appearing::one_stale_file_keeps_a_whole_patch_from_being_applied:
         "One file of a patch that changed at the barrier keeps every file as it was.",
-    namespace::opaque_documents_are_refused_without_asking:
+    killed::a_patch_whose_session_is_killed_is_all_or_none_or_says_what_is_uncertain:
+        "A patch whose session is killed between two publishes is in effect as a whole or not at all after the next connection, or names what is uncertain.",
+    documents::opaque_documents_are_refused_without_asking:
         "Office documents and SQLite sidecars are refused even when new, without contacting the target.",
     alias::aliases_are_judged_by_what_they_lead_to:
         "A link is judged by what it leads to on the target, in the request that would act.",

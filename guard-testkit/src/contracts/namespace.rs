@@ -5,130 +5,135 @@ use serde_json::json;
 use super::bench::{Bench, NAMES, patch};
 use crate::conformance::{Broken, ensure, same};
 
+/// A PDF's first lines, with bytes that are no text.
+const PDF: &[u8] = b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n1 0 obj\n";
+
 /// What the target has under each of [`NAMES`].
 fn contents() -> Result<Vec<(&'static str, Vec<u8>)>, Broken> {
     let database = Bench::database()?.0;
-    let pdf = b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n1 0 obj\n".to_vec();
-    let bytes = [database, pdf, b"theirs\n".to_vec(), b"theirs too\n".to_vec()];
+    let bytes = [database, PDF.to_vec(), b"theirs\n".to_vec(), b"theirs too\n".to_vec()];
     Ok(NAMES.into_iter().zip(bytes).collect())
 }
 
 pub(super) async fn what_is_only_on_the_target_is_not_overwritten(bench: Bench) -> Result<(), Broken> {
-    bench.there("moving", b"to be moved\n")?;
     for (name, bytes) in contents()? {
         bench.there(name, &bytes)?;
+        let written = match name {
+            "app.sqlite" => "binary-exists",
+            "paper.pdf" => "pdf-exists",
+            _ => "not-read",
+        };
         let absolute = format!("{}/{name}", bench.root);
         for path in [name, &format!("./{name}"), &absolute] {
-            for (what, tool, arguments) in Bench::creations(path) {
-                bench.refused(&format!("{what} over {path}"), tool, arguments).await?;
+            bench.sources()?;
+            for (call, code) in Bench::creations(path).into_iter().zip([
+                written,
+                "invalid-patch: exists",
+                "invalid-patch: exists",
+                "exists",
+            ]) {
+                bench.refused_as(code, &format!("over {path}"), call).await?;
             }
-            if matches!(name, "app.sqlite" | "paper.pdf") {
-                for (what, tool, arguments) in Bench::changes(path, "%PDF-1.7") {
-                    bench.refused(&format!("{what} in {path}"), tool, arguments).await?;
-                }
+            for (call, code) in Bench::changes(path, "SQLite format 3")
+                .into_iter()
+                .zip(["no-match", "invalid-patch: not-found"])
+            {
+                let code = if matches!(name, "app.sqlite" | "paper.pdf") { written } else { code };
+                bench.refused_as(code, &format!("in {path}"), call).await?;
             }
         }
         bench.holds(name, &bytes)?;
+        // Control: the same calls where nothing is in the way.
+        for nth in 0..4 {
+            bench.sources()?;
+            let free = format!("free-{nth}-{name}");
+            let (what, tool, arguments) = Bench::creations(&free).remove(nth);
+            bench.done(&format!("{what} of {free}"), tool, arguments).await?;
+            bench.holds(&free, b"ours\n")?;
+        }
     }
-    // A text that only the controller's file has is not found.
+    // Control of the changes: what is refused under a document's name is changed under another, all else as it was.
+    bench.there("paper.txt", PDF)?;
+    for (nth, (what, tool, arguments)) in Bench::changes("paper.txt", "%PDF-1.7").into_iter().enumerate() {
+        if nth == 1 {
+            bench.world.unlink(&bench.at("paper.txt"))?;
+            bench.there("paper.txt", PDF)?;
+        }
+        bench.done(&format!("{what} of the same bytes under another name"), tool, arguments).await?;
+        bench.holds("paper.txt", &[b"ours", &PDF[8..]].concat())?;
+    }
+    // A text that only the controller's file has is not found; what the target's has is.
     bench.here("notes.txt", b"mine\n")?;
-    for (what, tool, arguments) in Bench::changes("notes.txt", "mine") {
-        bench.refused(&format!("{what} of what only the controller has"), tool, arguments).await?;
+    for (call, code) in
+        Bench::changes("notes.txt", "mine").into_iter().zip(["no-match", "invalid-patch: not-found"])
+    {
+        bench.refused_as(code, "of what only the controller has", call).await?;
     }
-    Ok(())
+    let (what, tool, arguments) = Bench::changes("notes.txt", "theirs").remove(1);
+    bench.done(what, tool, arguments).await?;
+    bench.holds("notes.txt", b"ours\n")
 }
 
 pub(super) async fn what_is_only_on_the_controller_is_no_obstacle(bench: Bench) -> Result<(), Broken> {
     let mut nth = 0;
     for (name, bytes) in contents()? {
-        for index in 0..3 {
+        for index in 0..4 {
             nth += 1;
             let path = format!("{nth}-{name}");
             bench.here(&path, &bytes)?;
-            bench.there("moving", b"ours\n")?;
+            bench.sources()?;
             let controller = bench.snapshot()?.0;
             let (what, tool, arguments) = Bench::creations(&path).remove(index);
             bench.done(&format!("{what} of {path}"), tool, arguments).await?;
             bench.holds(&path, b"ours\n")?;
             bench.controller_is(controller, &format!("{what} of {path}"))?;
-            // What a move did not take is taken away for the next one.
-            if index < 2 {
-                bench.world.unlink(&bench.at("moving"))?;
-            }
         }
     }
     // What is edited is what the target has, whatever the controller has.
-    bench.here("edited.txt", b"one\nmine\n")?;
-    bench.there("edited.txt", b"one\ntheirs\n")?;
-    let controller = bench.snapshot()?.0;
-    let (what, tool, arguments) = Bench::changes("edited.txt", "theirs").remove(0);
-    bench.done(what, tool, arguments).await?;
-    bench.holds("edited.txt", b"one\nours\n")?;
-    bench.controller_is(controller, what)
+    for (nth, name) in ["edited.txt", "updated-too.txt"].into_iter().enumerate() {
+        bench.here(name, b"one\nmine\n")?;
+        bench.there(name, b"one\ntheirs\n")?;
+        let controller = bench.snapshot()?.0;
+        let (what, tool, arguments) = Bench::changes(name, "theirs").remove(nth);
+        bench.done(what, tool, arguments).await?;
+        bench.holds(name, b"one\nours\n")?;
+        bench.controller_is(controller, what)?;
+    }
+    Ok(())
 }
 
 pub(super) async fn new_documents_are_created_on_the_target(bench: Bench) -> Result<(), Broken> {
     let controller = bench.snapshot()?.0;
-    for (nth, name) in ["app.sqlite", "paper.pdf"].into_iter().enumerate() {
-        let text = format!("-- text under the name {name}\n");
-        let path = format!("{nth}/{name}");
-        bench.done(&path, "write_file", json!({ "path": path, "content": text })).await?;
+    for (name, bytes) in contents()?.into_iter().take(2) {
+        // Bytes that are no text are only moved by a tool: they arrive as they were.
+        bench.there(&format!("bytes-{name}"), &bytes)?;
+        let moved = format!("moved/{name}");
+        bench.done(&moved, "move_file", json!({ "from": format!("bytes-{name}"), "to": moved })).await?;
+        bench.holds(&moved, &bytes)?;
+        // Text arrives as it was given: with CRLF and tabs, beyond ASCII, without a last line ending.
+        let text = format!(
+            "-- text under the name {name}\r\n\tna\u{ef}ve \u{1f5c4} \u{fffd}\n\n$HOME `x` \\n '\" %s"
+        );
+        let path = format!("written/{name}");
+        let done = bench.done(&path, "write_file", json!({ "path": path, "content": text })).await?;
         bench.holds(&path, text.as_bytes())?;
-        let added = format!("{nth}/added-{name}");
-        bench.done(&added, "apply_patch", patch(&format!("*** Add File: {added}\n+{text}"))).await?;
-        bench.holds(&added, text.as_bytes())?;
+        same("what the receipt says of the bytes", &done["receipt"]["exact"], &json!(true))?;
+        let (added, updated) = (format!("added/{name}"), format!("moved-to/{name}"));
+        bench
+            .done(&added, "apply_patch", patch(&format!("*** Add File: {added}\n+one\n+\n+\ttwo \n")))
+            .await?;
+        bench.holds(&added, b"one\n\n\ttwo \n")?;
+        bench.sources()?;
+        let (what, tool, arguments) = Bench::creations(&updated).remove(2);
+        bench.done(what, tool, arguments).await?;
+        bench.holds(&updated, b"ours\n")?;
         // The actor wrote it, text through and through: it stays editable.
         let edit = json!({ "path": path, "old": "text", "new": "more text" });
         bench.done(&path, "edit_file", edit).await?;
         bench.holds(&path, text.replace("text", "more text").as_bytes())?;
     }
+    Bench::database()?.is_whole(&bench.world.read(&bench.at("moved/app.sqlite"))?)?;
     bench.controller_is(controller, "creations on the target")
-}
-
-pub(super) async fn names_that_claim_to_be_local_change_nothing(bench: Bench) -> Result<(), Broken> {
-    bench.there("moving", b"x\n")?;
-    for name in ["local", "localhost", "local:file", "file:notes.txt", "localhost:notes.txt"] {
-        // The controller has it and the target does not: then it is created there; the other way round it is refused.
-        bench.here(name, b"mine\n")?;
-        let controller = bench.snapshot()?.0;
-        bench.done(name, "write_file", json!({ "path": name, "content": "ours\n" })).await?;
-        bench.holds(name, b"ours\n")?;
-        bench.controller_is(controller, name)?;
-        let only_there = format!("there-{name}");
-        bench.there(&only_there, b"theirs\n")?;
-        for (what, tool, arguments) in Bench::creations(&only_there) {
-            bench.refused(&format!("{what} over {only_there}"), tool, arguments).await?;
-        }
-    }
-    // An actor's name is only a name.
-    let actor = bench.guard.actor("local");
-    let reply = actor.call("write_file", json!({ "path": "moving", "content": "ours\n" })).await;
-    same("an actor named local", &reply.outcome, &guard_core::Outcome::Refused)
-}
-
-pub(super) async fn the_home_is_the_targets(bench: Bench) -> Result<(), Broken> {
-    let at = |name: &str| format!("{}/{name}", bench.home).into_bytes();
-    bench.world.create(&at("there.txt"), b"theirs\n")?;
-    let controller = bench.snapshot()?.0;
-    // What exists only there is refused and stays; what does not is created there and nowhere else.
-    let arguments = json!({ "path": "~/there.txt", "content": "ours\n" });
-    same("the code", &bench.refused("~/there.txt", "write_file", arguments).await?.as_str(), &"not-read")?;
-    let written = json!({ "path": "~/new/a.txt", "content": "ours\n" });
-    let receipt = bench.done("~/new/a.txt", "write_file", written).await?;
-    let resolved = &receipt["receipt"]["changes"][0]["resolved"];
-    same("where it was written", resolved, &json!(format!("{}/new/a.txt", bench.home)))?;
-    same("its bytes", &bench.world.read(&at("new/a.txt"))?, &b"ours\n".to_vec())?;
-    let added = patch("*** Add File: ~/added.txt\n+ours\n");
-    bench.done("Add below ~", "apply_patch", added).await?;
-    same("its bytes", &bench.world.read(&at("added.txt"))?, &b"ours\n".to_vec())?;
-    let read = bench.done("~/there.txt", "read_file", json!({ "path": "~/there.txt" })).await?;
-    ensure(read["result"]["content"].as_str().is_some_and(|text| text.contains("theirs")), "its content")?;
-    // `~user`, variables and escapes are names.
-    for name in ["~root", "$HOME", "%7e"] {
-        bench.done(name, "write_file", json!({ "path": format!("names/{name}"), "content": "x\n" })).await?;
-        bench.holds(&format!("names/{name}"), b"x\n")?;
-    }
-    bench.controller_is(controller, "paths below the home")
 }
 
 pub(super) async fn reading_delivers_the_targets_bytes(bench: Bench) -> Result<(), Broken> {
@@ -138,47 +143,55 @@ pub(super) async fn reading_delivers_the_targets_bytes(bench: Bench) -> Result<(
     let read = bench.done("a read", "read_file", json!({ "path": "a.txt" })).await?;
     let content = read["result"]["content"].as_str().unwrap_or_default().to_owned();
     ensure(content.contains("theirs") && !content.contains("mine"), format!("what was read: {content}"))?;
-    let missing = bench.refused("what is only here", "read_file", json!({ "path": "only-here.txt" })).await?;
-    same("the code", &missing.as_str(), &"not-found")?;
+    let window = json!({ "path": "a.txt", "bytes": { "offset": 4, "length": 3 } });
+    let window = bench.done("a window", "read_file", window).await?;
+    same("a window of bytes", &window["result"]["content"], &json!("the"))?;
+    let stat = bench.done("a look", "stat", json!({ "paths": ["a.txt", "only-here.txt"] })).await?;
+    let digest = guard_core::policy::Digest::of(b"one\ntheirs\n").to_string();
+    ensure(stat["result"].to_string().contains(&digest), format!("what stat says: {stat}"))?;
+    let listed = bench.done("a list", "list_dir", json!({ "path": "." })).await?["result"].to_string();
+    ensure(listed.contains("a.txt") && !listed.contains("only-here"), format!("what is listed: {listed}"))?;
+    let read = ("a read", "read_file", json!({ "path": "only-here.txt" }));
+    bench.refused_as("not-found", "of what is only here", read).await?;
     // The view is of the target's version: the controller's does not make it stale, and cannot refresh it.
     bench.here("a.txt", b"changed here\n")?;
     bench.done("over what was read", "write_file", json!({ "path": "a.txt", "content": "ours\n" })).await?;
     bench.holds("a.txt", b"ours\n")?;
+    // The controller has the very version that was seen, and the target has another: that is stale.
+    let write =
+        |path: &str, content: &str| ("a write", "write_file", json!({ "path": path, "content": content }));
+    bench.there("seen.txt", b"seen\n")?;
+    bench.here("seen.txt", b"seen\n")?;
+    bench.done("a read", "read_file", json!({ "path": "seen.txt" })).await?;
+    bench.world.unlink(&bench.at("seen.txt"))?;
+    bench.refused_as("stale", "over what is only here by now", write("seen.txt", "x\n")).await?;
+    bench.there("seen.txt", b"newer\n")?;
+    bench.refused_as("stale", "over a newer version", write("seen.txt", "x\n")).await?;
+    let delete = ("a deletion", "delete_file", json!({ "path": "seen.txt" }));
+    bench.refused_as("stale", "of a newer version", delete).await?;
+    bench.holds("seen.txt", b"newer\n")?;
     // A retried write is no error because the target has the bytes, not because the controller has.
     bench.here("b.txt", b"same\n")?;
     bench.there("b.txt", b"other\n")?;
-    bench
-        .refused("the controller's bytes", "write_file", json!({ "path": "b.txt", "content": "same\n" }))
-        .await?;
+    bench.refused_as("not-read", "of the controller's bytes", write("b.txt", "same\n")).await?;
     bench.holds("b.txt", b"other\n")?;
+    bench.here("new.txt", b"same\n")?;
+    let (_, tool, arguments) = write("new.txt", "same\n");
+    let done = bench.done("bytes that only the controller has", tool, arguments).await?;
+    same("whether it changed", &done["receipt"]["changed"], &json!(true))?;
+    bench.holds("new.txt", b"same\n")?;
     bench.there("c.txt", b"same\n")?;
-    let again = bench
-        .done("the target's bytes", "write_file", json!({ "path": "c.txt", "content": "same\n" }))
-        .await?;
+    bench.here("c.txt", b"another\n")?;
+    let (_, tool, arguments) = write("c.txt", "same\n");
+    let again = bench.done("the target's bytes", tool, arguments).await?;
     same("whether it changed", &again["receipt"]["changed"], &json!(false))?;
-    // A change on the target makes the view stale.
-    bench.done("a read", "read_file", json!({ "path": "c.txt" })).await?;
-    bench.world.unlink(&bench.at("c.txt"))?;
-    bench.there("c.txt", b"newer\n")?;
-    let stale =
-        bench.refused("a stale view", "write_file", json!({ "path": "c.txt", "content": "x\n" })).await?;
-    same("the code", &stale.as_str(), &"stale")?;
-    bench.holds("c.txt", b"newer\n")
-}
-
-pub(super) async fn opaque_documents_are_refused_without_asking(bench: Bench) -> Result<(), Broken> {
-    bench.there("moving", b"x\n")?;
-    let _ = bench.traffic.take();
-    for name in
-        ["report.docx", "sheet.xlsx", "book.epub", "app.db-wal", "app.sqlite-shm", "app.sqlite3-journal"]
-    {
-        for (what, tool, arguments) in Bench::creations(name).into_iter().take(2) {
-            bench.refused(&format!("{what} of {name}"), tool, arguments).await?;
-        }
-        for (what, tool, arguments) in Bench::changes(name, "old") {
-            bench.refused(&format!("{what} in {name}"), tool, arguments).await?;
-        }
-    }
-    let counted = bench.traffic.take();
-    same("requests to the target about names that are refused", &counted.trips, &0)
+    // An edit that is made already is made on the target, not here.
+    bench.there("edited.txt", b"new\n")?;
+    bench.here("edited.txt", b"old\n")?;
+    let edit = |old: &str, new: &str| {
+        ("an edit", "edit_file", json!({ "path": "edited.txt", "old": old, "new": new }))
+    };
+    bench.refused_as("already-applied", "that the target has", edit("old", "new")).await?;
+    bench.here("edited.txt", b"newest\n")?;
+    bench.refused_as("no-match", "that only the controller has", edit("older", "newest")).await
 }

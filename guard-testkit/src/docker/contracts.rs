@@ -9,7 +9,7 @@ use guard_core::policy::TargetPath;
 
 use super::Builder;
 use crate::conformance::World as _;
-use crate::contracts::{Fixture, Ground};
+use crate::contracts::{Fixture, Ground, plain};
 
 /// Where the workspace's parent is in the container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,8 @@ impl Fixture for DockerContracts {
             root,
             home: TargetPath::new("/home/guard").map_err(io::Error::other)?,
             controller: base.join("ws"),
+            around: plain(),
+            tools: None,
             keep: Box::new((container, here, there)),
         })
     }

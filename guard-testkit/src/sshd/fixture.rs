@@ -78,9 +78,10 @@ impl SshdContracts {
 impl crate::contracts::Fixture for SshdContracts {
     async fn fresh(&self) -> io::Result<crate::contracts::Ground> {
         use crate::conformance::FolderWorld;
-        use crate::transport::{Namespace, PathSubstituting};
+        use crate::transport::{Namespace, PathSubstituting, Wrappers};
 
-        let sshd = self.server.start()?;
+        let tools = Wrappers::new()?;
+        let sshd = self.server.clone().env("PATH", tools.path().to_string_lossy()).start()?;
         // The controller's place, and the folder that is the target under the same paths; the home is the server's.
         let (here, there) = (temp()?, temp()?);
         let (base, folder) = (here.path().canonicalize()?, there.path().canonicalize()?);
@@ -98,6 +99,8 @@ impl crate::contracts::Fixture for SshdContracts {
             root,
             home,
             controller: base.join("ws"),
+            around: crate::contracts::plain(),
+            tools: Some(Arc::new(tools)),
             keep: Box::new((sshd, here, there)),
         })
     }
