@@ -72,7 +72,8 @@ pub(super) async fn what_fails_before_the_request_is_complete_changes_nothing(
                 line.faults.plan(Way::ToShell, at, fault);
                 unavailable(&what, &line.call(tool, &arguments).await)?;
                 same(&format!("{what}: faults to come"), &line.faults.pending(), &0)?;
-                line.faults.kill_orphans().await;
+                // The old shell finds its line closed, and clears away what it staged.
+                line.faults.orphans_end().await;
                 bench.unchanged(&before, &what)?;
             }
             len = length(&line);
