@@ -90,7 +90,7 @@ fn judge(bench: &Bench, what: &str, reply: &Reply, (old, new): (&Tree, &Tree)) -
     match reply.outcome {
         Outcome::Done => ensure(now == *new, format!("{what}: reported as done, and there is {now:?}"))?,
         Outcome::Refused => {
-            ensure(now == *old, format!("{what}: reported as refused, and there is {now:?}"))?
+            ensure(now == *old, format!("{what}: reported as refused, and there is {now:?}"))?;
         }
         Outcome::Unknown => {
             let changed = |name: &&String| old.get(*name) != now.get(*name);

@@ -72,8 +72,10 @@ pub(super) async fn what_fails_before_the_request_is_complete_changes_nothing(
                 line.faults.plan(Way::ToShell, at, fault);
                 unavailable(&what, &line.call(tool, &arguments).await)?;
                 same(&format!("{what}: faults to come"), &line.faults.pending(), &0)?;
-                // The old shell finds its line closed, and clears away what it staged.
+                // The old shell finds its line closed, and clears away what it staged; what it cannot, the next one does.
                 line.faults.orphans_end().await;
+                let look = line.call("stat", &json!({ "path": "old.txt" })).await;
+                same(&format!("{what}: a look afterwards"), &look.outcome, &Outcome::Done)?;
                 bench.unchanged(&before, &what)?;
             }
             len = length(&line);
@@ -136,6 +138,8 @@ pub(super) async fn a_target_that_hangs_is_given_up_and_changes_nothing(bench: B
                 )?;
                 same("faults to come", &line.faults.pending(), &0)?;
                 line.faults.kill_orphans().await;
+                let look = line.call("stat", &json!({ "path": "old.txt" })).await;
+                same("a look afterwards", &look.outcome, &Outcome::Done)?;
             }
             Ok::<_, Broken>(line)
         });

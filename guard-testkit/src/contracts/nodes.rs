@@ -16,12 +16,12 @@ pub(super) async fn what_is_no_file_is_refused_and_stays(bench: Bench) -> Result
     bench.world.mkdir(&bench.at("directory"))?;
     bench.there("directory/inside", b"inside\n")?;
     bench.world.symlink(b"nowhere", &bench.at("dangling"))?;
-    let mut names = vec![("directory", OtherKind::Unknown), ("dangling", OtherKind::Unknown)];
+    let mut names = vec!["directory", "dangling"];
     for (kind, name) in
         [(OtherKind::Fifo, "fifo"), (OtherKind::Socket, "socket"), (OtherKind::CharDevice, "device")]
     {
         match bench.world.mknod(&bench.at(name), kind) {
-            Ok(()) => names.push((name, kind)),
+            Ok(()) => names.push(name),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
             // Devices are for root to make.
             Err(error)
@@ -29,25 +29,9 @@ pub(super) async fn what_is_no_file_is_refused_and_stays(bench: Bench) -> Result
             Err(error) => return Err(error.into()),
         }
     }
-    for (name, _) in names {
-        let codes = match name {
-            "dangling" => [
-                "not-regular",
-                "invalid-patch: not-a-file",
-                "invalid-patch: not-a-file",
-                "exists",
-                "not-regular",
-                "invalid-patch: not-a-file",
-            ],
-            _ => [
-                "not-regular",
-                "invalid-patch: not-a-file",
-                "invalid-patch: not-a-file",
-                "exists",
-                "not-regular",
-                "invalid-patch: not-a-file",
-            ],
-        };
+    for name in names {
+        let patched = "invalid-patch: not-a-file";
+        let codes = ["not-regular", patched, patched, "exists", "not-regular", patched];
         // Nothing is changed by a refusal, so that it is there afterwards as what it was.
         for (call, code) in Bench::creations(name).into_iter().chain(Bench::changes(name, "x")).zip(codes) {
             bench.refused_as(code, &format!("at {name}"), call).await?;

@@ -66,12 +66,16 @@ impl FileOps for Noting {
     }
 
     async fn stat(&self, asks: &[Ask]) -> Result<Vec<Result<Found, OpError>>, OpError> {
-        asks.iter().for_each(|ask| self.ask(Method::Stat, ask));
+        for ask in asks {
+            self.ask(Method::Stat, ask);
+        }
         self.inner.stat(asks).await
     }
 
     async fn read(&self, wants: &[Want]) -> Result<Vec<Result<Contents, OpError>>, OpError> {
-        wants.iter().for_each(|want| self.ask(Method::Read, &want.ask));
+        for want in wants {
+            self.ask(Method::Read, &want.ask);
+        }
         self.inner.read(wants).await
     }
 
