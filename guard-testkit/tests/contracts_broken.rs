@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "some flaws are that this machine is asked")]
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -14,8 +14,9 @@ use guard_backends::local::Local;
 use guard_backends::shell::{Process, Shell};
 use guard_core::policy::{FileState, Precondition, RootId, TargetPath};
 use guard_core::port::{
-    Ask, Batch, Body, Capabilities, CommitError, CommitFailure, CommitId, Committed, Contents, Depth, Fate,
-    FileOps, Found, Last, Listing, OpError, Page, Root, RootSpec, Settled, Sink, TargetId, Task, Want,
+    Ask, Batch, Body, Capabilities, CommitError, CommitFailure, CommitId, Committed, Content, Contents,
+    Depth, Effect, Fate, FileOps, Found, Last, Listing, OpError, Page, Root, RootSpec, Settled, Sink,
+    TargetId, Task, Want,
 };
 use guard_testkit::conformance::Ending;
 use guard_testkit::contracts::{self, FolderFixture, Ground};
@@ -68,6 +69,11 @@ const FLAWS: &[(Flaw, &[&str], &str)] = &[
         &["one_stale_file_keeps_a_whole_patch_from_being_applied"],
         "what_is_only_on_the_target_is_not_overwritten",
     ),
+    (
+        Flaw::ChangesLineEndings,
+        &["new_documents_are_created_on_the_target"],
+        "what_is_only_on_the_target_is_not_overwritten",
+    ),
     (Flaw::AsksFirst, &["round_trips_are_counted"], "what_is_only_on_the_target_is_not_overwritten"),
     (
         Flaw::TakesEverythingForAFile,
@@ -91,6 +97,7 @@ enum Flaw {
     TakesALostReplyForAFailure,
     OverwritesWhatAppears,
     CommitsOneByOne,
+    ChangesLineEndings,
     AsksFirst,
     TakesEverythingForAFile,
     ResolvesTheHomeHere,
@@ -106,7 +113,6 @@ async fn each_broken_target_fails_the_contract_that_is_about_its_flaw() {
         for name in *broken {
             let ending = contracts::take(&FlawedFixture(*flaw), contract(name)).await;
             assert!(matches!(ending, Ending::Failed(_)), "{flaw:?}: {name} {ending:?}");
-            println!("{flaw:?}: {name}: {ending:?}");
         }
         assert_eq!(
             contracts::take(&FlawedFixture(*flaw), contract(kept)).await,
@@ -176,10 +182,10 @@ impl Flawed {
     async fn insist(&self, batch: Batch) -> Result<Committed, CommitError> {
         let outcome = self.inner.commit(batch.clone()).await;
         match (self.flaw, &outcome) {
-            (Flaw::TriesAgain, Ok(Committed { settled: true, .. }))
-            | (
+            (
                 Flaw::TriesAgain,
-                Err(CommitError { cause: CommitFailure::Op(OpError::Unavailable { .. }), .. }),
+                Ok(Committed { settled: true, .. })
+                | Err(CommitError { cause: CommitFailure::Op(OpError::Unavailable { .. }), .. }),
             ) => {
                 let id = CommitId(format!("{}-again", batch.id));
                 self.inner.commit(Batch { id, ..batch }).await
@@ -258,6 +264,11 @@ impl FileOps for Flawed {
             return self.local.commit(batch).await;
         }
         for (at, change) in batch.changes.iter_mut().enumerate() {
+            if let (Flaw::ChangesLineEndings, Effect::Put { content, .. }) = (self.flaw, &mut change.effect) {
+                let mut text = String::new();
+                content.open().unwrap().read_to_string(&mut text).unwrap();
+                *content = Content::from(text.replace("\r\n", "\n").into_bytes());
+            }
             if change.precondition != Precondition::Absent {
                 continue;
             }
@@ -274,7 +285,7 @@ impl FileOps for Flawed {
                     return Err(CommitError { cause, at: Some(at), fates });
                 }
                 Flaw::ProbesTheController | Flaw::OverwritesWhatAppears => {
-                    change.precondition = Precondition::DangerAny
+                    change.precondition = Precondition::DangerAny;
                 }
                 Flaw::AsksFirst => drop(self.state(root, &path).await),
                 Flaw::TakesEverythingForAFile => {
