@@ -266,8 +266,9 @@ impl FileOps for Flawed {
         for (at, change) in batch.changes.iter_mut().enumerate() {
             if let (Flaw::ChangesLineEndings, Effect::Put { content, .. }) = (self.flaw, &mut change.effect) {
                 let mut text = String::new();
-                content.open().unwrap().read_to_string(&mut text).unwrap();
-                *content = Content::from(text.replace("\r\n", "\n").into_bytes());
+                if content.open().unwrap().read_to_string(&mut text).is_ok() {
+                    *content = Content::from(text.replace("\r\n", "\n").into_bytes());
+                }
             }
             if change.precondition != Precondition::Absent {
                 continue;
