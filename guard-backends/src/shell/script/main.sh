@@ -36,8 +36,8 @@ g_roots() {
     done
 }
 
-# Reads the records of a question into g_ask_N, for N from 0.
-g_asks() {
+# Reads the records of a request into variables NAMEn, for n from 0.
+g_records() {
     g_k=0
     while [ "$g_k" -lt "$g_count" ]; do
         IFS= read -r g_line <&3 || g_broken
@@ -45,7 +45,7 @@ g_asks() {
         *'|.') ;;
         *) g_broken ;;
         esac
-        eval "g_ask_$g_k=\$g_line"
+        eval "$1$g_k=\$g_line"
         g_k=$((g_k + 1))
     done
 }
@@ -73,7 +73,7 @@ g_request() {
     g_record= g_stop=
     case $g_verb in
     open | stat | read | stream | list)
-        g_asks
+        g_records g_ask_
         g_answer "g_$g_verb"
         ;;
     commit | settle)

@@ -154,16 +154,15 @@ g_try_exchange() {
     fi
 }
 
-# Exchanges two names.
+# Exchanges two names, in a subshell, which it ends.
 g_swap() {
     case $g_exchange in
-    mv) "$g_mv" --exchange -T "$1" "$2" ;;
-    exch) "$g_exch" "$1" "$2" ;;
+    mv) exec "$g_mv" --exchange -T "$1" "$2" ;;
+    exch) exec "$g_exch" "$1" "$2" ;;
     perl)
-        "$g_perl" -e 'exit 0 if syscall($ARGV[0] + 0, -100, $ARGV[1], -100, $ARGV[2], 2) == 0;
+        exec "$g_perl" -e 'exit 0 if syscall($ARGV[0] + 0, -100, $ARGV[1], -100, $ARGV[2], 2) == 0;
 print STDERR "exchange: $!\n"; exit 1' "$g_swap_call" "$1" "$2"
         ;;
-    *) return 1 ;;
     esac
 }
 

@@ -3,72 +3,6 @@
 # What another writer has touched since is left and named. An inode is unlinked only if it is what was staged or what
 # the precondition named, and has a temporary name.
 
-# Unlinks ./NAME, which was judged; what is no regular file and no link is not.
-g_drop() {
-    [ -L "./$1" ] || [ -f "./$1" ] || return 1
-    "$g_rm" -f "./$1" </dev/null
-    ! g_there "./$1"
-}
-
-# Says what became of the change; the worse of two counts.
-g_fate() {
-    eval "g_xe=\${g_xe_$g_xi-}"
-    case $g_xe:$1 in
-    unknown:*) ;;
-    *) eval "g_xe_$g_xi=\$1" ;;
-    esac
-}
-
-# Exchanges back what should not have been displaced, until the name has the newest content: OURS is at the name and
-# OUT, which came out of it, under STAGE.
-#
-# An exchange only permutes inodes over two names, so that nothing is lost by it; what it can get wrong is which of
-# them is at the name. If what comes out of the name is what was put there, nobody was at the name in between. If it
-# is anything else (another inode, or our own with another writer's bytes in it), it is newer than all that was seen
-# before and goes back.
-g_give_back() {
-    g_xput=$1 g_xout=$2 g_xturn=1 g_xmine=1
-    while [ "$g_xturn" -lt 8 ]; do
-        if ! g_exchange_names "./$g_xstage" "./$g_xname"; then
-            g_xcode=$g_code g_xtext=$g_text
-            g_thing "$g_xstage"
-            if [ "$g_xthing" = "$g_xout" ]; then
-                case $g_xcode in
-                not-found) g_kept_stage 'what was displaced; its name was removed meanwhile' ;;
-                *) g_kept_stage "what was displaced could not be put back: $g_xtext" ;;
-                esac
-                return
-            fi
-            # It was stopped after it was done.
-        else
-            g_thing "$g_xstage"
-        fi
-        if [ "$g_xthing" = "$g_xput" ]; then
-            if [ -n "$g_xmine" ] && g_drop "$g_xstage"; then
-                g_is_now ''
-                g_fate restored
-            else
-                g_kept_stage 'a content of another writer that a later one superseded'
-            fi
-            return
-        fi
-        if [ "$g_xthing" = unknown ]; then
-            # The name has what came out of it last; what this is cannot be told, so that nothing is decided by it.
-            g_kept_stage 'what came out of the name, which cannot be looked at'
-            return
-        fi
-        g_xput=$g_xout g_xout=$g_xthing g_xmine=
-        g_xturn=$((g_xturn + 1))
-    done
-    g_kept_stage 'a content of another writer; the name kept changing'
-}
-
-g_kept_stage() {
-    g_stays "$g_xd" "$g_xstage" "$1"
-    g_is_now kept
-    g_fate unknown
-}
-
 # Takes back everything, removes what was staged and the directories that were made.
 g_undo_all() {
     if g_is_settled; then
@@ -243,41 +177,6 @@ g_take_back() {
     g_fate unknown
 }
 
-# Gives what is under the temporary name A its name B again, if nothing has that.
-g_put_back() {
-    if [ -d "./$1" ] && [ ! -L "./$1" ]; then
-        # One that a settlement made in the place of a temporary file is no one's.
-        ! g_facts "$1" || [ "$g_mode" != 0 ] || return 1
-        # A directory's rename replaces nothing but an empty directory.
-        g_there "./$2" || g_rename "./$1" "./$2" || return 1
-        g_there "./$1" && return 1
-        return 0
-    fi
-    if ! g_link_to "./$1" "./$2"; then
-        if [ "$g_code" = no-support ] || [ "$g_code" = not-permitted ]; then
-            g_put_back_unlinked "$1" "$2"
-            return
-        fi
-        [ ! -L "./$1" ] && [ "./$1" -ef "./$2" ] || return 1
-    fi
-    g_drop "$1"
-}
-
-# The same where there are no hard links: the name is taken by an empty file, which nobody else has, and that is
-# exchanged; without an exchange it is renamed over while it is empty, which narrows a race and does not close it.
-g_put_back_unlinked() {
-    if [ -L "./$1" ]; then
-        g_text_of_link "$1" && "$g_ln" -s -T -- "$g_ltext" "./$2" && g_drop "$1"
-        return
-    fi
-    [ -f "./$1" ] && g_new_file "$2" private : || return 1
-    if g_exchange_names "./$1" "./$2"; then
-        [ ! -s "./$1" ] && g_drop "$1"
-        return
-    fi
-    [ ! -L "./$2" ] && [ -f "./$2" ] && [ ! -s "./$2" ] && g_rename "./$1" "./$2"
-}
-
 # Tells whether ./NAME is what was staged: the inode of STAGE while that is there, and its content.
 g_is_staged() {
     [ ! -L "./$1" ] && [ -f "./$1" ] || return 1
@@ -308,6 +207,56 @@ g_undo_swap() {
         return
     fi
     g_give_back "$g_xours" "$g_xthing"
+}
+
+# Exchanges back what should not have been displaced, until the name has the newest content: OURS is at the name and
+# OUT, which came out of it, under STAGE.
+#
+# An exchange only permutes inodes over two names, so that nothing is lost by it; what it can get wrong is which of
+# them is at the name. If what comes out of the name is what was put there, nobody was at the name in between. If it
+# is anything else (another inode, or our own with another writer's bytes in it), it is newer than all that was seen
+# before and goes back.
+g_give_back() {
+    g_xput=$1 g_xout=$2 g_xturn=1 g_xmine=1
+    while [ "$g_xturn" -lt 8 ]; do
+        if ! g_exchange_names "./$g_xstage" "./$g_xname"; then
+            g_xcode=$g_code g_xtext=$g_text
+            g_thing "$g_xstage"
+            if [ "$g_xthing" = "$g_xout" ]; then
+                case $g_xcode in
+                not-found) g_kept_stage 'what was displaced; its name was removed meanwhile' ;;
+                *) g_kept_stage "what was displaced could not be put back: $g_xtext" ;;
+                esac
+                return
+            fi
+            # It was stopped after it was done.
+        else
+            g_thing "$g_xstage"
+        fi
+        if [ "$g_xthing" = "$g_xput" ]; then
+            if [ -n "$g_xmine" ] && g_drop "$g_xstage"; then
+                g_is_now ''
+                g_fate restored
+            else
+                g_kept_stage 'a content of another writer that a later one superseded'
+            fi
+            return
+        fi
+        if [ "$g_xthing" = unknown ]; then
+            # The name has what came out of it last; what this is cannot be told, so that nothing is decided by it.
+            g_kept_stage 'what came out of the name, which cannot be looked at'
+            return
+        fi
+        g_xput=$g_xout g_xout=$g_xthing g_xmine=
+        g_xturn=$((g_xturn + 1))
+    done
+    g_kept_stage 'a content of another writer; the name kept changing'
+}
+
+g_kept_stage() {
+    g_stays "$g_xd" "$g_xstage" "$1"
+    g_is_now kept
+    g_fate unknown
 }
 
 # The old content is at ASIDE.
@@ -399,145 +348,4 @@ g_undo_gone() {
     fi
     g_is_now kept
     g_fate unknown
-}
-
-# Gives the source its name again, then takes the destination away: it is a second name of it, or a copy.
-g_undo_move() {
-    g_xmoved=
-    if [ "$g_xs" != half ]; then
-        g_xmoved=1
-        g_undo_gone
-    fi
-    g_xfrom=${g_xd%/}
-    if ! g_enter "$g_xtd"; then
-        g_stays "$g_xtd" "$g_xtname" "it could not be taken back: $g_text"
-        g_fate unknown
-        return
-    fi
-    [ "$g_xs" = kept ] || g_is_now ''
-    if [ "$g_otype" = link ] && ! g_there "./$g_xstage"; then
-        # A link that was made anew, or it was not moved yet.
-        if g_is_moved "$g_xtname"; then
-            g_take_back "$g_xtname" g_is_moved "$g_xtd"
-        fi
-    elif g_there "./$g_xtname" && g_is_moved "$g_xtname"; then
-        g_take_back "$g_xtname" g_is_moved "$g_xtd"
-    elif [ "$g_xmoved" = 1 ] && g_there "./$g_xtname"; then
-        g_stays "$g_xtd" "$g_xtname" "another writer's content is there, and was left alone"
-    fi
-    g_there "./$g_xstage" || return 0
-    if [ -n "$g_xnew" ]; then
-        # A copy.
-        [ "$g_xs" = kept ] && g_drop "$g_xstage" || g_is_now temp
-        return
-    fi
-    # While another name has the same inode, nothing is lost with this one.
-    if g_same_thing "$g_xfrom/$g_xname" "./$g_xstage" || g_same_thing "$g_xfrom/$g_xaside" "./$g_xstage"; then
-        g_drop "$g_xstage" && return
-    fi
-    g_judge "$g_xstage"
-    case $g_xpre in
-    content | link) g_came_out && g_drop "$g_xstage" && return ;;
-    esac
-    g_stays "$g_xtd" "$g_xstage" "what was at $g_xp"
-    g_fate unknown
-}
-
-# Tells whether ./NAME at the destination is what the source is, or the copy of it.
-g_is_moved() {
-    if g_there "./$g_xstage"; then
-        g_same_thing "./$g_xstage" "./$1" && return 0
-        # Where every name has an inode of its own.
-        [ -n "$g_xnew" ] && [ ! -L "./$1" ] && [ -f "./$1" ] || return 1
-        g_h=
-        { g_hash; } < "./$1"
-        [ "$g_h" = "$g_xnew" ]
-        return
-    fi
-    [ "$g_otype" = link ] && [ -L "./$1" ] && g_text_of_link "$1" || return 1
-    g_unesc "$g_xarg"
-    [ "$g_ltext" = "$g_u" ]
-}
-
-# Makes a removed directory again.
-g_undo_rmdir() {
-    g_is_now ''
-    if ! g_there "./$g_xname"; then
-        umask "$g_umask"
-        if [ -n "$g_omode" ]; then
-            g_out=$("$g_mkdir" -m "$g_omode" "./$g_xname" 2>&1)
-        else
-            g_out=$("$g_mkdir" "./$g_xname" 2>&1)
-        fi
-        g_rc=$?
-        umask 077
-        if [ "$g_rc" -ne 0 ] && ! g_there "./$g_xname"; then
-            g_words "$g_out" "$g_rc"
-            g_stays "$g_xd" "$g_xname" "the directory could not be made again: $g_text"
-            g_fate unknown
-            return
-        fi
-        if [ -n "$g_omode" ]; then
-            if [ "$g_ouid:$g_ogid" != "$g_euid:$g_egid" ] || [ ! -O "./$g_xname" ] || [ ! -G "./$g_xname" ]; then
-                # A change of the owner can take setuid and setgid away.
-                "$g_chown" "$g_ouid:$g_ogid" "./$g_xname"
-                "$g_chmod" "$g_omode" "./$g_xname"
-            fi
-        else
-            g_stays "$g_xd" "$g_xname" 'the directory was made again, without its attributes'
-        fi
-    elif [ -L "./$g_xname" ] || [ ! -d "./$g_xname" ]; then
-        g_stays "$g_xd" "$g_xname" "another writer's content is there; the directory could not be made again"
-        g_fate unknown
-        return
-    fi
-    # Another process made one there: it has the last word, and a directory is a directory.
-    g_fate restored
-}
-
-# Removes the directories that were made, if nothing came to be in them.
-g_undo_made() {
-    g_xm=$g_xmade
-    while [ "$g_xm" -gt 0 ]; do
-        g_xm=$((g_xm - 1))
-        eval "g_xwhere=\$g_xmp_$g_xm g_xby=\$g_xmb_$g_xm"
-        g_load "$g_xby"
-        g_xat=${g_xwhere%/*} g_xone=${g_xwhere##*/}
-        if g_enter "${g_xat:-/}"; then
-            g_out=$("$g_rmdir" "./$g_xone" 2>&1)
-            g_rc=$?
-            g_words "$g_out" "$g_rc"
-            if ! g_there "./$g_xone"; then
-                [ "$g_xs" != dir ] || [ "$g_xwhere" != "$g_xp" ] || g_fate restored
-                continue
-            fi
-        fi
-        case $g_code in
-        not-empty | exists) g_text='because something came to be in it' ;;
-        esac
-        g_stays "$g_xat" "$g_xone" "a directory that was made stays: $g_text"
-    done
-}
-
-# Syncs the directories of the changes.
-g_sync_dirs() {
-    g_xdirs=/ g_xu=0
-    set --
-    while [ "$g_xu" -lt "$g_count" ]; do
-        g_load "$g_xu"
-        for g_xone in "$g_xd" "$g_xtd"; do
-            case $g_xdirs in
-            *"/$g_xone//"*) continue ;;
-            esac
-            [ -d "$g_xone" ] || continue
-            g_xdirs=$g_xdirs/$g_xone//
-            set -- "$@" "$g_xone"
-            if [ $# -ge 200 ]; then
-                g_sync_files "$@"
-                set --
-            fi
-        done
-        g_xu=$((g_xu + 1))
-    done
-    [ $# -eq 0 ] || g_sync_files "$@"
 }
