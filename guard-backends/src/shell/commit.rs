@@ -6,7 +6,7 @@ use std::io::Read as _;
 use guard_core::policy::{FileState, Precondition, TargetPath};
 use guard_core::port::{
     Applied, Batch, CommitError, CommitFailure, Committed, Content, Displaced, Effect, Fate, InPlace, Keep,
-    Kept, Mode, OpError, Parents, Publish,
+    Kept, Mode, OpError, Parents, Publish, Tier,
 };
 use tokio::sync::mpsc;
 
@@ -276,9 +276,8 @@ fn slot(fates: &mut [Fate], change: usize) -> Result<&mut Fate, Noise> {
 
 /// Reports a batch whose reply was lost and which was found in effect: what was named before, what is there now.
 ///
-/// Names under which bytes stay are among the fates.
-pub(super) fn found_applied(batch: &Batch, inner: &Inner, fates: Vec<Fate>) -> Committed {
-    let tier = inner.capabilities.tier;
+/// Names under which bytes stay are among the fates. Of what is not known the least is claimed.
+pub(super) fn found_applied(batch: &Batch, fates: Vec<Fate>) -> Committed {
     let change = |change: &guard_core::port::Change| {
         let before = match (&change.precondition, &change.effect) {
             (_, Effect::RemoveDir) => FileState::Directory,
@@ -298,7 +297,12 @@ pub(super) fn found_applied(batch: &Batch, inner: &Inner, fates: Vec<Fate>) -> C
             resolved: change.place.expect.clone(),
             before,
             after,
-            publish: Publish { tier, lease, changed: true, copied: false },
+            publish: Publish {
+                tier: at_least(batch, change),
+                lease,
+                changed: !is_same(change),
+                copied: false,
+            },
             made: Vec::new(),
             kept: Kept::default(),
             displaced: None,
@@ -312,6 +316,32 @@ pub(super) fn found_applied(batch: &Batch, inner: &Inner, fates: Vec<Fate>) -> C
         }
     }
     Committed { changes, settled: true }
+}
+
+/// Returns the weakest tier that can have enforced the precondition of a change.
+fn at_least(batch: &Batch, change: &guard_core::port::Change) -> Tier {
+    let weakest = match (&change.effect, &change.precondition) {
+        (Effect::Put { .. }, Precondition::Absent) => Tier::CreatedNonatomic,
+        (Effect::Put { .. }, _) if batch.in_place == InPlace::DangerNotAtomic => Tier::InPlace,
+        // Whatever was there may have been nothing.
+        (Effect::Put { .. }, Precondition::DangerAny) => Tier::CreatedNonatomic,
+        (Effect::Put { .. }, _) => Tier::Window,
+        // Across filesystems it is a creation.
+        (Effect::MoveTo { .. }, _) => Tier::CreatedNonatomic,
+        (Effect::Remove | Effect::MakeDir { .. } | Effect::RemoveDir, _) => Tier::Exchange,
+    };
+    batch.require.map_or(weakest, |required| required.max(weakest))
+}
+
+/// Tells whether a change surely had nothing to do: the bytes that are demanded are those that are put.
+fn is_same(change: &guard_core::port::Change) -> bool {
+    match (&change.effect, &change.precondition) {
+        (
+            Effect::Put { content, mode: Mode::Keep | Mode::Executable, .. },
+            Precondition::Content { digest },
+        ) => content.digest() == *digest,
+        _ => false,
+    }
 }
 
 /// Describes a file of which no more than the digest is known.

@@ -273,9 +273,14 @@ async fn carry_out(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitE
     let roots = refs.len();
     let max = (batch.changes.len() as u64).saturating_mul(options_max(&batch));
     let bodies = commit::bodies(&inner, &batch);
-    let reply = session.request(refs, verb, bodies, Sink::Items(max)).await;
+    let id = batch.id.clone();
+    let pending =
+        Pending { id, shell, roots: roots.clone(), options, changes, made: Vec::new(), failures: 0 };
+    let under_way = inner.ledger.under_way(pending);
+    let reply = session.request(roots, verb, bodies, Sink::Items(max)).await;
     let outcome =
         reply.and_then(|items| commit::outcome(items, &batch).map_err(|noise| Lost::Sent(noise.to_string())));
+    let pending = under_way.over();
     match outcome {
         Ok(outcome) => {
             inner.pool.give_back(session);
@@ -289,12 +294,15 @@ async fn carry_out(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitE
         }
         Err(lost) => {
             // Whatever was staged is looked for, and removed, on the next session.
-            let (id, mut made) = (batch.id.clone(), session.making());
-            // Whatever a broken stream may have said: only on the way to a change directories are made.
-            made.retain(|(change, path)| {
-                changes.get(*change).is_some_and(|change| change.is_on_the_way(path))
-            });
-            inner.ledger.pending(Pending { id, shell, run, roots, options, changes, made, failures: 0 });
+            if let Some(mut pending) = pending {
+                let mut made = session.making();
+                // Whatever a broken stream may have said: only on the way to a change directories are made.
+                made.retain(|(change, path)| {
+                    pending.changes.get(*change).is_some_and(|change| change.is_on_the_way(path))
+                });
+                pending.made = made;
+                inner.ledger.pending(pending);
+            }
             drop(session);
             match lost {
                 Lost::Source(SourceError::Mismatch) => {
@@ -331,7 +339,7 @@ async fn look_into(inner: &Inner, batch: &Batch, why: String) -> Result<Committe
         inner.pool.give_back(session);
     }
     match inner.ledger.get(&batch.id) {
-        Some((Settled::Applied { .. }, fates)) => Ok(commit::found_applied(batch, inner, fates)),
+        Some((Settled::Applied { .. }, fates)) => Ok(commit::found_applied(batch, fates)),
         Some((Settled::NotApplied { .. }, fates)) => {
             let why = format!("{why}; nothing was changed");
             Err(CommitError { cause: OpError::Unavailable { why }.into(), at: None, fates })

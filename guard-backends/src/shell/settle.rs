@@ -49,7 +49,33 @@ pub(super) struct Pending {
     pub(super) failures: u32,
 }
 
+/// A commit that is being sent. Whatever ends it without a word leaves it on record as one whose outcome is not known.
+pub(super) struct UnderWay<'a> {
+    ledger: &'a Ledger,
+    pending: Option<Pending>,
+}
+
+impl UnderWay<'_> {
+    /// Takes it off, for the outcome is known or told by the caller.
+    pub(super) fn over(mut self) -> Option<Pending> {
+        self.pending.take()
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(pending) = self.pending.take() {
+            self.ledger.pending(pending);
+        }
+    }
+}
+
 impl Ledger {
+    /// Says what is being sent.
+    pub(super) const fn under_way(&self, pending: Pending) -> UnderWay<'_> {
+        UnderWay { ledger: self, pending: Some(pending) }
+    }
+
     fn with<T>(&self, look: impl FnOnce(&mut Entries) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -12,6 +12,7 @@ mod environment;
 mod killed;
 mod line;
 mod outcomes;
+mod repairs;
 mod rules;
 mod sizes;
 mod ws;

@@ -165,7 +165,8 @@ pub struct Committed {
     /// One for each change, in order.
     pub changes: Vec<Applied>,
     /// Whether the reply was lost and the batch was found in effect afterwards: then no more is known of what was
-    /// there before than what was demanded, and of what is there now than what was asked for.
+    /// there before than what was demanded, and of what is there now than what was asked for; tiers are the weakest
+    /// that can have been used.
     pub settled: bool,
 }
 

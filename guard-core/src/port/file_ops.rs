@@ -52,6 +52,9 @@ pub trait FileOps: Send + Sync + 'static {
 
     /// Reads a regular file of any size in bounded memory; the digest of what was delivered is in the answer.
     ///
+    /// A sink must not call the target that it is fed by: where that has one session, the call waits for the stream,
+    /// and the stream for the sink.
+    ///
     /// # Errors
     ///
     /// [`OpError::NotRegular`] for anything but a regular file; the sink's own error ends the stream.

@@ -583,7 +583,7 @@ fn audit_done(actor: &ActorState, tool: guard_policy::Tool, paths: &[String], re
 
 /// What a receipt says of a commit whose reply was lost.
 const FOUND_IN_EFFECT: &str = "The connection was lost before the target's answer came. On the next connection all was \
-    found in effect, by the digests; the tier is the strongest that the target has, and what was lost of the old \
+    found in effect, by the digests; the tier is the weakest that can have been used, and what was lost of the old \
     files' metadata is not known.";
 
 /// Commits the plan; on failure the plan comes back.

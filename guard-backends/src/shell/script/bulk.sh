@@ -5,7 +5,7 @@
 # The paths are whole, so that files of several directories share a process. A directory that is exchanged for a link
 # meanwhile leads to files that have neither such names nor these digests.
 g_each_temp() {
-    g_xcall=$1 g_xlist= g_xsize=0 g_xn=0
+    g_xcall=$1 g_xlist= g_xsize=0 g_xlongest= g_xn=0
     set --
     while [ "$g_xn" -lt "$g_count" ]; do
         eval "g_xs=\${g_xs_$g_xn-}"
@@ -14,9 +14,10 @@ g_each_temp() {
             g_path_of "$g_xd" "$g_xstage"
             set -- "$@" "$g_xfile"
             g_xlist="$g_xlist $g_xn" g_xsize=$((g_xsize + ${#g_xfile}))
+            g_longest "$g_xlen"
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
                 "$g_xcall" "$@" || return 1
-                g_xlist= g_xsize=0
+                g_xlist= g_xsize=0 g_xlongest=
                 set --
             fi
         fi
@@ -37,25 +38,24 @@ g_path_of() {
     esac
 }
 
-# Takes the digests of files into g_xsums, a line for each; an empty line where it could not be had.
+# Takes the digests of files into g_xsums, a line for each; an empty line where it could not be had. The longest is of
+# about g_xlongest bytes.
 g_sums() {
-    g_xsums=
-    case $g_sha_kind in
-    sha256sum) g_xsums=$("$g_sha" "$@" 2>/dev/null) ;;
-    shasum) g_xsums=$("$g_sha" -a 256 "$@" 2>/dev/null) ;;
-    *) false ;;
-    esac
-    if [ $? -eq 0 ]; then
+    ! g_is_large "$g_xlongest" || g_try_large
+    if g_xsums=$(g_sha256 "$g_xlongest" "$@" 2>/dev/null); then
         g_xsums=$g_xsums$g_nl
         return
     fi
     g_xsums=
     for g_xone; do
         g_h=
-        { g_hash < "$g_xone"; } 2>/dev/null || g_h=
+        { g_hash "$g_xlongest" < "$g_xone"; } 2>/dev/null || g_h=
         g_xsums=$g_xsums$g_h$g_nl
     done
 }
+
+# Takes the length of the change into account: it is that of a staged content, or of what is displaced.
+g_longest() { ! g_is_large "$1" || g_xlongest=$1; }
 
 # Takes the first digest off g_xsums into g_xsum.
 g_next_sum() {

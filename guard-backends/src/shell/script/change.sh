@@ -15,7 +15,8 @@
 
 # The largest file whose digest is taken only to be told of.
 g_xtold=268435456
-g_xblock=1048576
+# Not what came by the environment.
+g_xactive= g_xsync_tried= g_xsettling=
 
 # Reads the changes.
 g_changes() {
@@ -132,6 +133,20 @@ g_note() {
 
 # Says that something stays: NAME in DIRECTORY, and why.
 g_stays() { g_note left "$g_xi" "${1%/}/$2" "$3"; }
+
+# Takes that back: PATH.
+g_stays_not() {
+    g_record= g_xk=0
+    g_add "$1"
+    while [ "$g_xk" -lt "$g_xnotes" ]; do
+        eval "g_xnv=\$g_xnv_$g_xk"
+        case $g_xnv in
+        "$g_record"*) eval "g_xnk_$g_xk=" ;;
+        esac
+        g_xk=$((g_xk + 1))
+    done
+    g_record=
+}
 
 # Says what is at ./NAME for a report; what cannot be looked at is of an unknown kind.
 g_found() {

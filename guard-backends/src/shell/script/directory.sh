@@ -165,7 +165,8 @@ g_goes_empty() {
         g_there "$g_xone" || continue
         case $g_xgoing in
         *"/${g_xone#./}/"*) ;;
-        *) g_xrc=1 ;;
+        # What a settlement made is not content.
+        *) [ -n "$g_xsettling" ] && g_blocks "$g_xone" || g_xrc=1 ;;
         esac
     done
     g_enter "$g_xd" || return 1
@@ -175,6 +176,7 @@ g_goes_empty() {
 # Removes a directory that is empty only now.
 g_remove_later() {
     if g_enter "$g_xd"; then
+        [ -z "$g_xsettling" ] || g_unblock
         g_out=$("$g_rmdir" "./$g_xname" 2>&1)
         g_rc=$?
         if ! g_there "./$g_xname"; then
@@ -186,6 +188,21 @@ g_remove_later() {
     fi
     g_stays "$g_xd" "$g_xname" "not removed, something came to be in it: $g_text"
     g_is_now kept
+}
+
+# Removes what settlements made in a directory that goes: where that is gone, nobody can make anything in it.
+g_unblock() {
+    if g_go "./$g_xname" "$g_xp"; then
+        set +f
+        set -- ./.guard-*
+        set -f
+        for g_xone; do
+            g_blocks "$g_xone" && "$g_rmdir" "$g_xone" && g_stays_not "$g_xp/${g_xone#./}"
+        done
+    else
+        g_cwd=
+    fi
+    g_enter "$g_xd"
 }
 
 # Makes a removed directory again.

@@ -2,7 +2,7 @@
 
 # Lets go of what was displaced, many files at a time: each is judged again, and unlinked if it is what it was.
 g_finish() {
-    g_xn=0 g_xlist= g_xsize=0
+    g_xn=0 g_xlist= g_xsize=0 g_xlongest=
     set --
     while [ "$g_xn" -lt "$g_count" ]; do
         eval "g_xs=\${g_xs_$g_xn-}"
@@ -15,9 +15,11 @@ g_finish() {
             if [ -n "$g_xgo" ]; then
                 set -- "$@" "$g_xfile"
                 g_xlist="$g_xlist $g_xn:$g_xgo" g_xsize=$((g_xsize + ${#g_xfile}))
+                g_longest "$g_olen"
+                g_longest "$g_xlen"
                 if [ -n "$g_xalone" ]; then
                     g_let_all_go "$@"
-                    g_xlist= g_xsize=0
+                    g_xlist= g_xsize=0 g_xlongest=
                     set --
                 fi
             fi
@@ -39,7 +41,7 @@ g_finish() {
             esac
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
                 [ $# -eq 0 ] || g_let_all_go "$@"
-                g_xlist= g_xsize=0
+                g_xlist= g_xsize=0 g_xlongest=
                 set --
             fi
             ;;
@@ -125,7 +127,7 @@ g_let_all_go() {
         fi
         if [ -n "$g_xk" ]; then
             set -- "$@" "$g_xfile"
-        else
+        elif g_there "$g_xfile"; then
             g_load "${g_xone%%:*}"
             g_stays "$g_xd" "${g_xfile##*/}" "what was at $g_xp before; it was written to after it was displaced"
         fi

@@ -11,7 +11,11 @@ g_list() {
     g_place "$1" "$2" "$3" || return
     g_unesc "$4"
     g_previous=./$g_u g_limit=$5
-    g_is_number "$g_limit" || g_broken
+    case $g_limit in
+    '' | *[!0-9]*) g_broken ;;
+    # Shells count with 32 or 64 bits.
+    ??????????*) g_limit=999999999 ;;
+    esac
     if [ -n "$g_missing" ]; then
         g_fail not-found "$g_path" 'listing'
     elif [ -n "$g_name" ]; then

@@ -170,26 +170,39 @@ g_opened() {
     return 2
 }
 
-# Takes the digest of standard input.
-g_hash() {
-    case $g_sha_kind in
-    sha256sum) g_h=$(exec "$g_sha") ;;
-    shasum) g_h=$(exec "$g_sha" -a 256) ;;
-    openssl) g_h=$(exec "$g_sha" dgst -sha256) ;;
-    sha256) g_h=$(exec "$g_sha" -q) ;;
-    perl) g_h=$(exec "$g_sha" -MDigest::SHA -e 'binmode(STDIN);
-print Digest::SHA->new(256)->addfile(*STDIN)->hexdigest') ;;
-    *) g_h=$(exec "$g_sha" -I -S -c 'import hashlib,sys
-h=hashlib.sha256()
-for b in iter(lambda:sys.stdin.buffer.read(65536),b""):h.update(b)
-print(h.hexdigest())') ;;
+# Tells whether a file of LEN bytes is worth the start of a tool that is faster then.
+g_is_large() {
+    case $1 in
+    [2-9]?????? | ????????*) ;;
+    *) return 1 ;;
     esac
+}
+
+# Runs the digest tool: LEN FILE..., for files of about that length; for standard input where there is no file. It is
+# called in a subshell, which it ends.
+g_sha256() {
+    g_tool=$g_sha g_one=$g_sha_kind
+    ! g_is_large "$1" || g_tool=$g_large g_one=$g_large_kind
+    shift
+    case $g_one in
+    sha256sum) exec "$g_tool" "$@" ;;
+    sha256) exec "$g_tool" -q "$@" ;;
+    openssl) exec "$g_tool" dgst -sha256 -r "$@" ;;
+    perl) exec "$g_tool" -MDigest::SHA -e 'for (@ARGV ? @ARGV : "-") {
+print Digest::SHA->new(256)->addfile($_, "b")->hexdigest, "\n" }' "$@" ;;
+    shasum) exec "$g_tool" -a 256 "$@" ;;
+    *) exec "$g_tool" -I -S -c 'import hashlib,sys
+for f in sys.argv[1:]or[0]:h=hashlib.sha256();s=open(f,"rb");[h.update(b)for b in iter(lambda:s.read(65536),b"")];print(h.hexdigest())' "$@" ;;
+    esac
+}
+
+# Takes the digest of standard input, of about LEN bytes where that is known, into g_h.
+g_hash() {
+    ! g_is_large "$1" || g_try_large
+    g_h=$(g_sha256 "$1")
     g_rc=$?
     [ "$g_rc" -eq 0 ] || return 1
-    case $g_sha_kind in
-    openssl) g_h=${g_h##* } ;;
-    *) g_h=${g_h%% *} ;;
-    esac
+    g_h=${g_h%% *}
     case $g_h in
     *[!0-9a-f]*) return 1 ;;
     esac
@@ -198,7 +211,7 @@ print(h.hexdigest())') ;;
 
 # Takes the digest of what is open and verified on descriptor 5, from its start.
 g_hash_open() {
-    g_hash <&5 && return 0
+    g_hash "$g_len" <&5 && return 0
     g_why_unread "$1"
 }
 

@@ -239,12 +239,19 @@ g_fill_copy() {
 
 # Gives the source its name again, then takes the destination away: it is a second name of it, or a copy.
 g_undo_move() {
-    g_xmoved=
+    g_xmoved= g_xfrom=${g_xd%/}
     if [ "$g_xs" != half ]; then
         g_xmoved=1
         g_undo_gone
+        if ! g_there "./$g_xname" && [ "$g_xs" != kept ]; then
+            # The destination has the only name that is left.
+            g_enter "$g_xtd" && g_same_thing "./$g_xstage" "./$g_xtname" && g_drop "$g_xstage"
+            for g_xone in "$g_xtname" "$g_xstage"; do
+                ! g_there "${g_xtd%/}/$g_xone" || g_stays "$g_xtd" "$g_xone" "it may be what was at $g_xp"
+            done
+            return
+        fi
     fi
-    g_xfrom=${g_xd%/}
     if ! g_enter "$g_xtd"; then
         g_stays "$g_xtd" "$g_xtname" "it could not be taken back: $g_text"
         g_fate unknown
@@ -285,11 +292,12 @@ g_is_moved() {
         g_same_thing "./$g_xstage" "./$1" && return 0
         # Where every name has an inode of its own.
         [ -n "$g_xnew" ] && [ ! -L "./$1" ] && [ -f "./$1" ] || return 1
-        g_h=
-        { g_hash; } < "./$1"
+        g_hash_of "$1"
         [ "$g_h" = "$g_xnew" ]
         return
     fi
+    # Nothing is lost with a second name of the source.
+    g_same_thing "$g_xfrom/$g_xname" "./$1" && return 0
     [ "$g_otype" = link ] && [ -L "./$1" ] && g_text_of_link "$1" || return 1
     g_unesc "$g_xarg"
     [ "$g_ltext" = "$g_u" ]

@@ -109,6 +109,50 @@ g_same_thing() {
     fi
 }
 
+# Takes the digest of ./NAME, a regular file, into g_h, which stays empty where it cannot be had.
+g_hash_of() {
+    g_h=
+    if [ -r "./$1" ]; then
+        # What was there before or what is put.
+        g_xabout=$g_olen
+        g_is_large "$g_olen" || g_xabout=$g_xlen
+        { g_hash "$g_xabout"; } < "./$1" && return 0
+        g_h=
+        return 1
+    fi
+    g_hash_ours "$1"
+}
+
+# The same of the file that this change staged, whose mode can keep us from reading it: it is made readable meanwhile,
+# by a name that nobody else has for it. What is not proven to be that file is left alone.
+g_hash_ours() {
+    g_h=
+    [ ! -L "./$1" ] && [ -f "./$1" ] && [ ! -r "./$1" ] && [ -O "./$1" ] || return 1
+    eval "g_xt=\${g_xt_$g_xi-}"
+    g_xprivate=$g_xstage g_xborrowed=
+    if [ "$1" = "$g_xundo" ]; then
+        g_xprivate=$1
+    elif ! g_same_file "./$1" "./$g_xstage"; then
+        [ -n "$g_xt" ] && ! g_there "./$g_xundo" && g_link_to "./$1" "./$g_xundo" || return 1
+        g_xprivate=$g_xundo g_xborrowed=1
+    fi
+    if g_facts "$g_xprivate" && g_is_mine && "$g_chmod" u+r "./$g_xprivate"; then
+        { g_hash "$g_len"; } < "./$g_xprivate" || g_h=
+        "$g_chmod" "$g_mode" "./$g_xprivate"
+    fi
+    [ -z "$g_xborrowed" ] || g_drop "$g_xundo"
+    [ -n "$g_h" ]
+}
+
+# Tells whether what g_facts found is the inode that was staged; a settlement knows only the mode that it was given.
+g_is_mine() {
+    case $g_xt:$g_xsettling:$g_xmode in
+    ?*:*:*) [ "$g_id" = "${g_xt#* }" ] ;;
+    :1:keep | :1:exec | ::*) return 1 ;;
+    *) g_same_mode ;;
+    esac
+}
+
 # Judges what is under a temporary name, by type first, then by digest: g_jtype, g_jdigest, g_jtext.
 #
 # Nobody else renames to or from such a name, so that its type stays what it is.
@@ -118,8 +162,8 @@ g_judge() {
         g_jtype=link
         g_text_of_link "$1" && g_jtext=$g_ltext || g_jtype=unknown
     elif [ -f "./$1" ]; then
-        g_jtype=regular g_h=
-        { g_hash; } < "./$1" && g_jdigest=$g_h
+        g_jtype=regular
+        g_hash_of "$1" && g_jdigest=$g_h
     elif [ -d "./$1" ]; then
         g_jtype=directory
     elif [ -e "./$1" ]; then
@@ -152,8 +196,9 @@ g_thing() {
         return
         ;;
     *)
-        # It is being written to, or may not be read: it is never what it has to be.
-        g_digest=
+        # It is being written to, or may not be read: unless it is ours, it is never what it has to be.
+        g_hash_ours "$1"
+        g_digest=$g_h
         if [ -L "./$1" ] || [ ! -f "./$1" ] || ! g_facts "$1" || [ "$g_type" != regular ]; then
             g_xthing=unknown g_type=unknown
             return

@@ -185,6 +185,14 @@ g_block() {
     done
 }
 
+# Tells whether a directory is one that a settlement made in the place of a temporary file: no program gives its mode.
+g_blocks() {
+    [ -d "$1" ] && [ ! -L "$1" ] || return 1
+    g_stats "$1"
+    g_next_stat
+    g_parse "$g_xstat" && [ "$g_type:$g_mode" = directory:0 ]
+}
+
 # The name that a temporary file has after that: the first letter goes to the end.
 g_rotated() {
     g_xrotated=${1#.guard-}

@@ -137,7 +137,7 @@ g_fill_again() {
     fi
     if [ -z "$g_code" ]; then
         g_h=
-        { g_hash; } < "./$g_yname"
+        { g_hash "$g_xlen"; } < "./$g_yname"
         [ "$g_h" = "$g_xnew" ] && return 0
         g_code=io g_text='what was written is not what was staged'
     fi

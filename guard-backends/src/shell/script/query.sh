@@ -173,7 +173,7 @@ g_deliver_body() {
         g_send_error
         return
     fi
-    g_pass "$1" g_hash
+    g_pass "$1" g_hash "$g_len"
     g_rc=$?
     if [ "$g_rc" -eq 0 ]; then
         g_len_open

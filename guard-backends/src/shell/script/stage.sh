@@ -136,33 +136,36 @@ g_fill_put() {
 
 # Copies LEN bytes of the stream to descriptor 6, synced; all of them are taken whatever fails.
 g_pour() {
-    g_xrest=$1
-    while [ "$g_xrest" -gt 0 ]; do
-        g_xpiece=$g_xrest g_xsync=$g_xfsync
-        if [ "$g_xpiece" -gt "$g_xblock" ]; then
-            g_xpiece=$g_xblock g_xsync=
-        fi
-        g_xrest=$((g_xrest - g_xpiece))
-        if [ "$g_reader" = dd ]; then
-            g_out=$("$g_dd" bs="$g_xpiece" count=1 iflag=fullblock conv=notrunc$g_xsync <&3 2>&1 >&6)
-        else
-            g_out=$({ g_take "$g_xpiece" >&6; } 2>&1)
-        fi
-        g_rc=$?
-        [ "$g_rc" -ne 0 ] || continue
-        g_dd_words
-        # The filesystem syncs no files, which is for it to say.
-        [ "$g_code" = no-support ] && continue
-        [ "$g_xrest" -eq 0 ] || g_drain "$g_xrest"
+    [ "$1" != 0 ] || return 0
+    g_split "$1"
+    g_xleft=$g_millions g_xrest=$g_rest g_xsync=
+    while [ "$g_xleft" -gt 0 ]; do
+        g_xleft=$((g_xleft - 1))
+        g_pour_piece 1000000 && continue
+        [ "$g_xleft" -eq 0 ] || g_drain "$g_xleft"000000
+        g_drain "$g_xrest"
         return 1
     done
+    g_xsync=$g_xfsync
+    g_pour_piece "$g_xrest"
 }
 
-# The words of dd are followed by what it counted.
+g_pour_piece() {
+    if [ "$g_reader" = dd ]; then
+        g_out=$("$g_dd" bs="$1" count=1 iflag=fullblock conv=notrunc$g_xsync <&3 2>&1 >&6)
+    else
+        g_out=$({ g_take "$1" >&6; } 2>&1)
+    fi
+    g_rc=$?
+    [ "$g_rc" -ne 0 ] || return 0
+    g_dd_words
+    # The filesystem syncs no files, which is for it to say.
+    [ "$g_code" = no-support ]
+}
+
+# The words of dd are followed by what it counted. BusyBox writes a newline in a name as it is.
 g_dd_words() {
-    case $g_out in
-    *"$g_nl"[0-9]*) g_out=${g_out%%"$g_nl"[0-9]*} ;;
-    esac
+    g_out=${g_out%"$g_nl"[0-9]*" records in$g_nl"[0-9]*' records out'*}
     g_words "${g_out##*"$g_nl"}" "$g_rc"
 }
 

@@ -46,31 +46,36 @@ g_undo_all() {
     [ -z "$g_xundone" ] || g_sync_dirs
 }
 
-# Tells whether another session has settled this commit: the temporary files of what was done are not there.
+# Tells whether another session has settled this commit: a temporary file of what was done is not there, and what a
+# settlement leaves is. A program that clears temporary files away leaves nothing.
 g_is_settled() {
     [ -z "$g_xsettling" ] || return 1
     g_xu=0
     while [ "$g_xu" -lt "$g_count" ]; do
         eval "g_xs=\${g_xs_$g_xu-}"
         case $g_xs in
-        temp | new | excl | swap | window | place | gone | moved | copied)
+        temp | new | excl | swap | window | place | gone | half | moved | copied)
             g_load "$g_xu"
-            g_xat=$g_xd g_xfile=$g_xstage
-            case $g_xs:$g_xkind in
-            temp:move) g_xat=$g_xtd ;;
-            window:* | place:* | gone:* | moved:* | copied:*) g_xfile=$g_xaside ;;
-            esac
-            # A directory that was moved is no sign; the one that is held is not left.
-            if [ "$g_cwd" = "$g_xat" ]; then
-                g_there "./$g_xfile" || return 0
-            elif [ -d "$g_xat" ]; then
-                g_there "${g_xat%/}/$g_xfile" || return 0
-            fi
+            g_xat=${g_xtd:-$g_xd}
+            g_was_settled "$g_xat" "$g_xstage" || g_was_settled "$g_xat" "$g_xundo" ||
+                g_was_settled "$g_xd" "$g_xaside" && return 0
             ;;
         esac
         g_xu=$((g_xu + 1))
     done
     return 1
+}
+
+# Tells whether a settlement took NAME in DIRECTORY: what had it has another name, or a directory that none may enter
+# has it. A directory that is held is not left.
+g_was_settled() {
+    g_xat_it=${1%/}
+    [ "$g_cwd" != "$1" ] || g_xat_it=.
+    g_rotated "$2"
+    ! g_there "$g_xat_it/$g_xrotated" || return 0
+    g_rotated "$g_xrotated"
+    ! g_there "$g_xat_it/$g_xrotated" || return 0
+    g_blocks "$g_xat_it/$2"
 }
 
 # Names the temporary files of a change that stay: WHY. Those that cannot be looked for are named too.
@@ -113,7 +118,7 @@ g_drop_staged() {
             [ "$g_xkind" != move ] || g_xat=$g_xtd
             g_path_of "$g_xat" "$g_xstage"
             g_there "$g_xfile" || [ "$g_cwd" = "$g_xat" ] ||
-                g_stays "$g_xat" "$g_xstage" 'a staged content, whose directory is elsewhere by now'
+                g_stays "$g_xat" "$g_xstage" 'a staged content, if its directory is elsewhere by now'
             set -- "$@" "$g_xfile"
             g_xsize=$((g_xsize + ${#g_xfile}))
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
@@ -180,11 +185,15 @@ g_take_back() {
 # Tells whether ./NAME is what was staged: the inode of STAGE while that is there, and its content.
 g_is_staged() {
     [ ! -L "./$1" ] && [ -f "./$1" ] || return 1
-    if [ "$g_xs" = new ] && [ -f "./$g_xstage" ] && [ ! "./$1" -ef "./$g_xstage" ]; then
-        return 1
+    if [ "$g_xs" = new ]; then
+        if [ -f "./$g_xstage" ]; then
+            [ "./$1" -ef "./$g_xstage" ] || return 1
+        else
+            eval "g_xt=\${g_xt_$g_xi-}"
+            [ -z "$g_xt" ] || { g_facts "$1" && [ "$g_id" = "${g_xt#* }" ]; } || return 1
+        fi
     fi
-    g_h=
-    { g_hash; } < "./$1"
+    g_hash_of "$1"
     [ "$g_h" = "$g_xnew" ]
 }
 
@@ -195,11 +204,17 @@ g_undo_new() {
 }
 
 g_undo_swap() {
+    g_ours_is
     if ! g_there "./$g_xstage"; then
+        g_thing "$g_xname"
+        eval "g_xv=\${g_xv_$g_xi-}"
+        # Else it was never exchanged.
+        if [ -n "$g_xv" ] || [ "$g_xthing" = "$g_xours" ]; then
+            g_displaced_is_gone "$g_xstage"
+        fi
         g_is_now ''
         return
     fi
-    g_ours_is
     g_thing "$g_xstage"
     if [ "$g_xthing" = "$g_xours" ]; then
         # It was never exchanged.
@@ -253,6 +268,12 @@ g_give_back() {
     g_kept_stage 'a content of another writer; the name kept changing'
 }
 
+# Says that what was displaced cannot be put back: NAME, where it was, is not there.
+g_displaced_is_gone() {
+    g_stays "$g_xd" "$g_xname" "it could not be taken back: $1, where the old content was, was removed meanwhile"
+    g_fate unknown
+}
+
 g_kept_stage() {
     g_stays "$g_xd" "$g_xstage" "$1"
     g_is_now kept
@@ -270,6 +291,11 @@ g_undo_window() {
     fi
     g_ours_is
     g_thing "$g_xname"
+    if ! g_there "./$g_xaside"; then
+        g_displaced_is_gone "$g_xaside"
+        g_is_now ''
+        return
+    fi
     if [ "$g_xthing" = "$g_xours" ]; then
         if g_rename "./$g_xaside" "./$g_xname" || ! g_there "./$g_xaside"; then
             g_is_now ''
@@ -279,6 +305,8 @@ g_undo_window() {
         g_stays "$g_xd" "$g_xaside" "the old content could not be put back: $g_text"
     elif [ "$g_xthing" = absent ]; then
         g_stays "$g_xd" "$g_xaside" 'the old content; its name was removed meanwhile'
+    elif [ "${g_xthing##* }" = '' ]; then
+        g_stays "$g_xd" "$g_xaside" 'the old content; what has its name now cannot be read'
     else
         g_stays "$g_xd" "$g_xaside" 'the old content; another writer has its name now'
     fi
@@ -289,6 +317,8 @@ g_undo_window() {
 # The old bytes are in a copy at ASIDE; STAGE goes with the others.
 g_undo_place() {
     if ! g_there "./$g_xaside"; then
+        g_judge "$g_xname"
+        [ "$g_jdigest" != "$g_xnew" ] || g_displaced_is_gone "$g_xaside"
         g_is_now temp
         return
     fi
@@ -329,6 +359,8 @@ g_write_back() {
 # What was removed is at ASIDE.
 g_undo_gone() {
     if ! g_there "./$g_xaside"; then
+        # Else it was never taken away.
+        g_there "./$g_xname" || g_displaced_is_gone "$g_xaside"
         g_is_now ''
         return
     fi

@@ -264,9 +264,9 @@ g_is_part() {
     [ "$g_len" != 0 ] || return 0
     g_le "$g_len" "$g_xtold" || return 1
     g_h=
-    { g_hash; } < "./$1"
+    { g_hash "$g_xlen"; } < "./$1"
     g_xpart=$g_h
-    g_h=$("$g_dd" if="./$g_xstage" bs="$g_len" count=1 | { g_hash && g_print "$g_h"; })
+    g_h=$("$g_dd" if="./$g_xstage" bs="$g_len" count=1 | { g_hash "$g_len" && g_print "$g_h"; })
     [ -n "$g_xpart" ] && [ "$g_xpart" = "$g_h" ]
 }
 
