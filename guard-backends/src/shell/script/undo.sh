@@ -99,7 +99,7 @@ g_leave_all() {
         *)
             g_load "$g_xu"
             g_fate unknown
-            g_name_temps 'the commit was broken off, because another temporary file of it was gone'
+            g_name_temps 'the commit was broken off, because another session has settled it'
             ;;
         esac
         g_xu=$((g_xu + 1))
