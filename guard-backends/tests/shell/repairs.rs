@@ -142,16 +142,19 @@ async fn a_temporary_name_that_a_cleaner_removed_is_made_up_for_or_told() {
     let test = "repairs::a_temporary_name_that_a_cleaner_removed_is_made_up_for_or_told";
     // What is cleared away, and the change that cannot be taken back without it.
     let cases = [
-        ("[ $f -ef new ]", None),
-        ("grep -qx 'old replaced' $f", Some(1)),
-        ("grep -qx 'old removed' $f", Some(2)),
-        ("[ $f -ef to/destination ] && [ ${f%/*} = to ]", None),
-        ("[ $f -ef to/destination ] && [ ${f%/*} != to ]", Some(3)),
+        ("[ $f -ef new ]", None, ":"),
+        ("grep -qx 'old replaced' $f", Some(1), ":"),
+        ("grep -qx 'old removed' $f", Some(2), ":"),
+        ("[ $f -ef to/destination ] && [ ${f%/*} = to ]", None, ":"),
+        ("[ $f -ef to/destination ] && [ ${f%/*} != to ]", Some(3), ":"),
+        // Another writer has the name of the source then.
+        ("[ $f -ef to/destination ] && [ ${f%/*} != to ]", Some(3), "echo theirs > moved"),
     ];
     for target in targets(test, &["link"]) {
-        for (clears, lost) in cases {
-            for without in [None, Some(Feature::Exchange)] {
-                let what = format!("{} without {without:?}: {clears}", target.name);
+        for (clears, lost, then) in cases {
+            let weaker = matches!(target.name, "dash" | "mksh").then_some(Some(Feature::Exchange));
+            for without in [None].into_iter().chain(weaker) {
+                let what = format!("{} without {without:?}: {clears}, {then}", target.name);
                 let ws = Ws::with(target.process(), |builder| match without {
                     Some(feature) => builder.danger_without(feature),
                     None => builder,
@@ -163,7 +166,7 @@ async fn a_temporary_name_that_a_cleaner_removed_is_made_up_for_or_told() {
                 ws.mkdir("to");
                 let mut expected = ws.tree();
                 let deed = format!(
-                    "for f in ./.guard-* to/.guard-*; do {clears} && rm -f $f; done; echo theirs > last"
+                    "for f in ./.guard-* to/.guard-*; do {clears} && rm -f $f; done; {then}; echo theirs > last"
                 );
                 target.wrappers.plan(Call::of("link").with("*./last"), Deed::Run(deed)).unwrap();
                 let changes = vec![
@@ -198,6 +201,8 @@ async fn a_temporary_name_that_a_cleaner_removed_is_made_up_for_or_told() {
                     _ => {
                         assert_eq!(ws.read("to/destination"), b"old moved\n", "{what}");
                         expected.remove("moved");
+                        expected.extend(now.get("moved").map(|moved| ("moved".to_owned(), moved.clone())));
+                        assert_eq!(now.contains_key("moved"), then != ":", "{what}");
                         expected.insert("to/destination".to_owned(), now["to/destination"].clone());
                     }
                 }

@@ -242,9 +242,13 @@ g_undo_move() {
     g_xmoved= g_xfrom=${g_xd%/}
     if [ "$g_xs" != half ]; then
         g_xmoved=1
-        g_undo_gone
-        if ! g_there "./$g_xname" && [ "$g_xs" != kept ]; then
+        if g_there "./$g_xaside" || g_same_thing "./$g_xname" "${g_xtd%/}/$g_xstage" ||
+            g_same_thing "./$g_xname" "${g_xtd%/}/$g_xtname"; then
+            g_undo_gone
+        else
             # The destination has the only name that is left.
+            g_displaced_is_gone "$g_xaside"
+            g_is_now ''
             g_enter "$g_xtd" && g_same_thing "./$g_xstage" "./$g_xtname" && g_drop "$g_xstage"
             for g_xone in "$g_xtname" "$g_xstage"; do
                 ! g_there "${g_xtd%/}/$g_xone" || g_stays "$g_xtd" "$g_xone" "it may be what was at $g_xp"
