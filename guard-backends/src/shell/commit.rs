@@ -321,13 +321,14 @@ pub(super) fn found_applied(batch: &Batch, fates: Vec<Fate>) -> Committed {
 /// Returns the weakest tier that can have enforced the precondition of a change.
 fn at_least(batch: &Batch, change: &guard_core::port::Change) -> Tier {
     let weakest = match (&change.effect, &change.precondition) {
-        (Effect::Put { .. }, Precondition::Absent) => Tier::CreatedNonatomic,
-        (Effect::Put { .. }, _) if batch.in_place == InPlace::DangerNotAtomic => Tier::InPlace,
-        // Whatever was there may have been nothing.
-        (Effect::Put { .. }, Precondition::DangerAny) => Tier::CreatedNonatomic,
-        (Effect::Put { .. }, _) => Tier::Window,
-        // Across filesystems it is a creation.
-        (Effect::MoveTo { .. }, _) => Tier::CreatedNonatomic,
+        (Effect::Put { .. }, Precondition::Content { .. } | Precondition::DangerAny)
+            if batch.in_place == InPlace::DangerNotAtomic =>
+        {
+            Tier::InPlace
+        }
+        (Effect::Put { .. }, Precondition::Content { .. }) => Tier::Window,
+        // What was there may have been nothing; a move across filesystems is a creation.
+        (Effect::Put { .. } | Effect::MoveTo { .. }, _) => Tier::CreatedNonatomic,
         (Effect::Remove | Effect::MakeDir { .. } | Effect::RemoveDir, _) => Tier::Exchange,
     };
     batch.require.map_or(weakest, |required| required.max(weakest))
