@@ -10,9 +10,15 @@
 mod common;
 mod environment;
 mod killed;
+mod limits;
 mod line;
+mod narrow;
 mod outcomes;
-mod repairs;
+mod peer;
+mod queue;
+mod reconnect;
 mod rules;
 mod sizes;
+mod strangers;
+mod tail;
 mod ws;
