@@ -143,7 +143,8 @@ g_opened() {
             g_verify "$1"
             g_rc=$?
             if [ "$g_rc" -eq 0 ]; then
-                "$2" "$1" || g_rc=2
+                # It uses the variable too: what it delivered must not be delivered again.
+                if "$2" "$1"; then g_rc=0; else g_rc=2; fi
             fi
         } 5< "./$1"
         case $g_rc in
