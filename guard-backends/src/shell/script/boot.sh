@@ -1,8 +1,11 @@
 # The first stage: makes the shell plain, reads the script and runs it.
 #
-# Functions that came by the environment hide commands of the same name; bash as sh finds special built-ins first.
-\unset -f unalias command builtin cd pwd test [ read printf print echo true false kill umask type hash getopts wait \
-    dd shopt emulate unsetopt local dirname env 2>/dev/null
+# Functions that came by the environment hide commands of the same name; bash as sh finds special built-ins first, and
+# so does every bash once this variable is set: no function can hide an assignment.
+POSIXLY_CORRECT=1
+\unset -f unset set export exec trap return exit shift break continue readonly times unalias command builtin cd pwd \
+    test [ read printf print echo true false kill umask type hash getopts wait dd shopt emulate unsetopt local dirname \
+    env 2>/dev/null
 \unalias -a 2>/dev/null
 unset CDPATH ENV BASH_ENV POSIXLY_CORRECT _POSIX2_VERSION GLOBIGNORE PERL5OPT PERL5LIB 2>/dev/null
 LC_ALL=C
