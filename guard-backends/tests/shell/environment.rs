@@ -8,13 +8,13 @@ use guard_core::policy::{Fact, FileState, Precondition};
 use guard_core::port::{FileOps as _, TargetId};
 
 use guard_testkit::skip;
-use guard_testkit::transport::Login;
+use guard_testkit::transport::{Login, Sh};
 
 use crate::common;
 use crate::ws::{Ws, is, sh};
 
 /// Creates, replaces, reads, lists and removes, and claims each outcome.
-async fn works(ws: &Ws) {
+pub(crate) async fn works(ws: &Ws) {
     ws.commit(ws.put("d/new -n", Precondition::Absent, "one\n")).await.unwrap();
     assert_eq!(ws.bytes("d/new -n").await, b"one\n");
     ws.commit(ws.put("d/new -n", is("one\n"), "two\n")).await.unwrap();
@@ -132,22 +132,209 @@ async fn what_is_said_before_the_hello_is_skipped_and_what_is_said_later_is_no_a
     let much = noisy("dd if=/dev/zero bs=1000 count=70 2>/dev/null; eval \"$1\"");
     let error = Shell::builder(std::sync::Arc::new(much)).connect().await.err().unwrap();
     assert!(error.to_string().contains("bytes before the hello"), "{error}");
-    // Something that writes to the same pipe later breaks the session, and is not taken for an answer.
-    let mark = tempfile::tempdir().unwrap();
-    let go = mark.path().join("go");
-    common::mkfifo(&go);
-    let script = format!("{{ read x < {}; echo noise; }} & eval \"$1\"", go.display());
+    // Something that writes to the same pipe later breaks the session: another one is asked, and nothing is taken for
+    // an answer. What it writes has arrived when it says so, and is noticed before anything is sent.
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["go", "done"] {
+        common::mkfifo(&at(name));
+    }
+    let script = format!(
+        "echo start >> {0}/starts; {{ read x < {0}/go; echo Welcome; echo > {0}/done; }} & eval \"$1\"",
+        dir.path().display()
+    );
     let ws = Ws::over(noisy(&script)).await;
     works(&ws).await;
-    fs::write(&go, "now\n").unwrap();
-    // The noise is noticed at the latest by the request after it; either way no answer is wrong.
-    for _ in 0..3 {
-        let found = ws.stat("none").await;
-        assert!(
-            matches!(&found, Ok(found) if found.state == FileState::Absent)
-                || matches!(&found, Err(guard_core::port::OpError::Unavailable { .. })),
-            "{found:?}"
-        );
+    let starts = || fs::read_to_string(at("starts")).unwrap().lines().count();
+    for nth in 1..=3 {
+        assert_eq!(starts(), nth);
+        let (go, done) = (at("go"), at("done"));
+        let spoken = tokio::task::spawn_blocking(move || {
+            fs::write(go, "now\n").unwrap();
+            fs::read(done).unwrap()
+        });
+        spoken.await.unwrap();
+        // The runtime looks at what has come.
+        tokio::task::yield_now().await;
+        let name = format!("file {nth}");
+        match nth {
+            1 => assert_eq!(ws.stat("none").await.unwrap().state, FileState::Absent),
+            2 => drop(ws.commit(ws.put(&name, Precondition::Absent, "x")).await.unwrap()),
+            _ => assert_eq!(ws.bytes("file 2").await, b"x"),
+        }
+        assert_eq!(starts(), nth + 1, "the session goes on");
+    }
+}
+
+/// What the script calls, and what it says with; `dd` and `eval` are in the command line that starts a session.
+const USED: &[&str] = &[
+    "cat",
+    "ls",
+    "stat",
+    "ln",
+    "link",
+    "mv",
+    "dd",
+    "head",
+    "tail",
+    "sha256sum",
+    "sync",
+    "rm",
+    "rmdir",
+    "mkdir",
+    "cp",
+    "chmod",
+    "chown",
+    "chgrp",
+    "touch",
+    "readlink",
+    "perl",
+    "id",
+    "uname",
+    "grep",
+    "printf",
+    "echo",
+    "print",
+    "test",
+    "[",
+    "true",
+    "false",
+    "pwd",
+    "cd",
+    "read",
+    "kill",
+    "umask",
+    "command",
+    "builtin",
+    "type",
+    "hash",
+    "unalias",
+    "alias",
+    "wait",
+    "getopts",
+    "local",
+    "shopt",
+    "emulate",
+    "set",
+    "unset",
+    "export",
+    "exec",
+    "trap",
+    "return",
+    "exit",
+    "shift",
+    "break",
+    "continue",
+    "eval",
+];
+
+/// Definitions of every one of them as a function, or as an alias, that says something else and leaves a mark.
+fn hostile(is_alias: bool, mark: &std::path::Path, but: &[&str]) -> String {
+    let mut text = "shopt -s expand_aliases 2>/dev/null\n".to_owned();
+    for name in USED.iter().filter(|name| !but.contains(name)) {
+        let mark = mark.display();
+        // In a shell of its own, so that a name that is no name of a function spoils nothing else; what is only
+        // defined does no harm.
+        if is_alias {
+            text += &format!("\\alias '{name}={{ : >> {mark}; /bin/echo evil; }}; :' 2>/dev/null\n");
+        } else {
+            text += &format!("\\eval '{name}() {{ : >> {mark}; /bin/echo evil; }}' 2>/dev/null\n");
+        }
+    }
+    text
+}
+
+/// Whoever may put files and variables before a session: a user's own set-up. Either nothing of it is used, or there
+/// is no session.
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_and_aliases_named_like_the_tools_change_no_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mark = dir.path().join("mark");
+    for sh in Sh::ALL {
+        if skip::unless(sh.need(), "environment::functions_and_aliases_named_like_the_tools_change_no_answer")
+        {
+            continue;
+        }
+        let tools = sh.tools().unwrap();
+        let process = || Process::shell(TargetId::new(sh.name())).env("PATH", tools.path());
+        // Only bash reads them where nobody types; of the others it is enough to see that.
+        for is_alias in if *sh == Sh::Bash { &[false, true][..] } else { &[false] } {
+            // `dd` and `eval` are used before anything can be done about them.
+            let file = evil_file(&hostile(*is_alias, &mark, &["dd", "eval"]));
+            for variable in ["BASH_ENV", "ENV"] {
+                println!("{}: {variable}, aliases {is_alias}", sh.name());
+                works(&Ws::over(process().env(variable, file.path())).await).await;
+                assert!(!mark.exists(), "{}: something of {variable} was run", sh.name());
+            }
+        }
+        // Functions that are exported; bash takes them, the others leave them in the environment of their tools.
+        let mut exported = process();
+        for name in USED.iter().filter(|name| !["dd", "eval"].contains(name)) {
+            let body = format!("() {{ : >> {}; /bin/echo evil; }}", mark.display());
+            exported = exported.env(format!("BASH_FUNC_{name}%%"), body);
+        }
+        works(&Ws::over(exported).await).await;
+        assert!(!mark.exists(), "{}: an exported function was run", sh.name());
+        // Those two: a session that cannot start is none, and says so.
+        for name in ["dd", "eval"] {
+            let body = format!("() {{ : >> {}; /bin/echo evil; }}", mark.display());
+            let function = process().env(format!("BASH_FUNC_{name}%%"), body);
+            let connected = Shell::builder(std::sync::Arc::new(function)).connect().await;
+            let fails = *sh == Sh::Bash || (*sh == Sh::BashPosix && name == "dd");
+            match connected {
+                Err(error) => assert!(fails && error.to_string().contains("no shell answered"), "{error}"),
+                Ok(_) => assert!(!fails && !mark.exists(), "{}: {name}", sh.name()),
+            }
+            let _ = fs::remove_file(&mark);
+        }
+    }
+}
+
+/// The files that login shells read before they run a command line.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_login_shell_reads_first_changes_no_answer() {
+    for login in Login::ALL {
+        let name = format!("environment::what_a_login_shell_reads_first_changes_no_answer, {}", login.name());
+        if skip::unless(login.need(), &name) {
+            continue;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let mark = home.path().join("mark");
+        let read = home.path().join("read");
+        let posix = |is_alias| {
+            format!("{}\n: >> {}\n/bin/echo Welcome\n", hostile(is_alias, &mark, &[]), read.display())
+        };
+        let (fish, tcsh) = (home.path().join(".config/fish"), home.path().join(".tcshrc"));
+        fs::create_dir_all(&fish).unwrap();
+        for is_alias in [false, true] {
+            for file in [".bashrc", ".bash_profile", ".profile", ".zshenv", ".zshrc", ".mkshrc", ".kshrc"] {
+                fs::write(home.path().join(file), posix(is_alias)).unwrap();
+            }
+            let functions = USED.iter().map(|tool| format!("function {tool}; echo evil; end\n"));
+            let functions: String =
+                functions.filter(|text| text.contains("cat;") || text.contains("stat;")).collect();
+            fs::write(
+                fish.join("config.fish"),
+                format!("{functions}touch {}\necho Welcome\n", read.display()),
+            )
+            .unwrap();
+            fs::write(&tcsh, format!("alias cat echo evil\nalias stat echo evil\nalias mv echo evil\nalias dd echo evil\ntouch {}\necho Welcome\n", read.display())).unwrap();
+            // As sshd does it, bash is told that it is one; it reads its file then.
+            let process = login
+                .process(TargetId::new(login.name()))
+                .env("HOME", home.path())
+                .env("ZDOTDIR", home.path())
+                .env("XDG_CONFIG_HOME", home.path().join(".config"))
+                .env("ENV", home.path().join(".mkshrc"))
+                .env("BASH_ENV", home.path().join(".bashrc"));
+            println!("{}, aliases {is_alias}", login.name());
+            works(&Ws::over(process).await).await;
+            if matches!(login, Login::Zsh | Login::Fish | Login::Tcsh | Login::Bash) {
+                assert!(read.exists(), "{} did not read its file", login.name());
+            }
+            assert!(!mark.exists(), "{}: something of its file was run", login.name());
+            let _ = fs::remove_file(&read);
+        }
     }
 }
 

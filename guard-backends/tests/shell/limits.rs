@@ -29,7 +29,7 @@ async fn read(user: &User, part: Part) -> Result<(), OpError> {
 }
 
 /// One byte more is asked for than may be delivered, so that "too large" can be told.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn more_body_bytes_than_were_asked_for_are_a_broken_session() {
     for (part, most) in [
         (Part::Whole { max: 10 }, 11),
@@ -65,7 +65,7 @@ async fn more_body_bytes_than_were_asked_for_are_a_broken_session() {
 }
 
 /// A body that never ends is given up at its limit; nothing of it is kept beyond.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_without_an_end_is_given_up_at_its_limit() {
     const MANY: usize = 64 << 20;
     for max in [0_u64, 1 << 20] {
@@ -100,7 +100,7 @@ async fn a_body_without_an_end_is_given_up_at_its_limit() {
 }
 
 /// A reply that never ends, of records that are well formed, is given up too; and so is a record without an end.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn records_without_an_end_are_given_up() {
     const MANY: usize = 64 << 20;
     let replies: [(&str, fn(&str, &Request) -> Vec<u8>); 3] = [

@@ -9,13 +9,16 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod environment;
+mod facts;
 mod killed;
 mod limits;
 mod line;
+mod lost;
 mod narrow;
 mod outcomes;
 mod peer;
 mod queue;
+mod reading;
 mod reconnect;
 mod rules;
 mod sizes;

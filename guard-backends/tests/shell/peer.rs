@@ -1,7 +1,10 @@
 //! The end of a line that a test plays itself: it reads requests as a shell does, and answers what it likes.
+//!
+//! The clock of these tests is paused: it moves on when nothing else does, so that whoever waits in vain fails at once.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use guard_backends::shell::wire::{
@@ -21,6 +24,9 @@ use crate::common::batch;
 
 /// How many bytes may be on the way in one direction.
 pub(crate) const ROOM: usize = 4096;
+
+/// How long the controller may do nothing: longer than any deadline that a session has.
+const PATIENCE: Duration = Duration::from_secs(100);
 
 /// What a shell says of itself, if the test does not care.
 pub(crate) const FACTS: &[(&str, &str)] = &[
@@ -139,8 +145,8 @@ impl Line {
 
     /// Takes the next request up to its bodies.
     pub(crate) async fn request(&mut self) -> Request {
-        match self.event().await {
-            Some(RequestEvent::Request(request)) => request,
+        match tokio::time::timeout(PATIENCE, self.event()).await {
+            Ok(Some(RequestEvent::Request(request))) => request,
             other => panic!("{other:?} instead of a request"),
         }
     }
@@ -165,6 +171,22 @@ impl Line {
         request
     }
 
+    /// Takes the next request but those for the root, which are answered: a machine that was started again is asked.
+    pub(crate) async fn question(&mut self) -> Request {
+        loop {
+            let request = self.whole().await;
+            match &request.verb {
+                Verb::Open(_) => self.root(&request).await,
+                _ => return request,
+            }
+        }
+    }
+
+    async fn root(&mut self, request: &Request) {
+        let root = Record::Root { path: b"/ws".to_vec(), identity: "1:3".to_owned() };
+        self.reply(request, &[root]).await;
+    }
+
     /// Sends bytes as they are; those that the controller does not take any more are lost.
     pub(crate) async fn raw(&mut self, bytes: &[u8]) {
         let _ = self.told.write_all(bytes).await;
@@ -187,7 +209,7 @@ impl Line {
 
     /// Tells, once the controller closed the session, whether nothing more had come.
     pub(crate) async fn is_closed(&mut self) -> bool {
-        self.event().await.is_none()
+        matches!(tokio::time::timeout(PATIENCE, self.event()).await, Ok(None))
     }
 }
 
@@ -217,7 +239,7 @@ pub(crate) struct Calls(UnboundedReceiver<Line>);
 
 impl Calls {
     pub(crate) async fn next(&mut self) -> Line {
-        self.0.recv().await.unwrap()
+        tokio::time::timeout(PATIENCE, self.0.recv()).await.expect("no session is started").unwrap()
     }
 
     /// Takes the next session and says hello.
@@ -244,8 +266,7 @@ impl Talk {
         let spec = RootSpec { path: TargetPath::new("/ws").unwrap() };
         let (root, ()) = tokio::join!(shell.open_root(&spec), async {
             let request = line.whole().await;
-            let root = Record::Root { path: b"/ws".to_vec(), identity: "1:3".to_owned() };
-            line.reply(&request, &[root]).await;
+            line.root(&request).await;
         });
         Self { user: User { root: root.unwrap(), shell }, line, calls, starts }
     }

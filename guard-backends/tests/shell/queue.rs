@@ -16,7 +16,7 @@ fn looked(verb: &Verb) -> String {
     String::from_utf8(path.clone()).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_are_sent_in_the_order_in_which_they_came_and_each_gets_its_own_answer() {
     let Talk { user, mut line, starts, .. } = Talk::new().await;
     let names: Vec<String> = (0..20).map(|nth| format!("file {nth}")).collect();
@@ -68,7 +68,7 @@ impl Sink for Stuck {
 }
 
 /// A stream that is not taken to its end closes the session, and the next request has another one.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_is_dropped_or_fails_closes_the_session_and_the_next_request_has_another() {
     for fails in [true, false] {
         let Talk { user, mut line, mut calls, starts } = Talk::new().await;
@@ -140,7 +140,7 @@ impl std::io::Read for Giving {
 
 /// A request that cannot be sent to its end is closed before its tail; the next one has another session, on which it
 /// is looked for what was staged.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_request_that_is_half_sent_closes_the_session_and_the_next_one_has_another() {
     const PIECES: usize = 600 * 1024;
     for fails in [true, false] {
@@ -221,20 +221,23 @@ async fn a_reply_to_a_question_that_is_never_taken_whole_is_given_up_after_the_d
     // All of it is more than fits on the way.
     let asks: Vec<_> = (0..3 * ROOM / 10).map(|nth| user.ask(&format!("a long name {nth}"))).collect();
     let began = tokio::time::Instant::now();
-    let (answer, _line) = tokio::join!(user.shell.stat(&asks), async {
-        line.is_begun().await;
-        // The numbers of requests are from 1; the root was the first.
-        let records: Vec<Record> = asks
-            .iter()
-            .map(|ask| Record::Found {
-                resolved: format!("/ws/{}", ask.path).into_bytes(),
-                state: guard_backends::shell::wire::State::Absent,
-            })
-            .collect();
-        let answer = crate::peer::reply(&line.nonce(), 2, &records);
-        line.raw(&answer).await;
-        line
-    });
+    let both = async {
+        tokio::join!(user.shell.stat(&asks), async {
+            line.is_begun().await;
+            // The numbers of requests are from 1; the root was the first.
+            let records: Vec<Record> = asks
+                .iter()
+                .map(|ask| Record::Found {
+                    resolved: format!("/ws/{}", ask.path).into_bytes(),
+                    state: guard_backends::shell::wire::State::Absent,
+                })
+                .collect();
+            let answer = crate::peer::reply(&line.nonce(), 2, &records);
+            line.raw(&answer).await;
+            line
+        })
+    };
+    let (answer, _line) = tokio::time::timeout(10 * deadline, both).await.expect("it is waited for");
     assert!(matches!(answer, Err(OpError::Unavailable { .. })), "{answer:?}");
     assert_eq!((began.elapsed(), starts.count()), (deadline, 1));
 }

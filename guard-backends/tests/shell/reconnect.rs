@@ -117,7 +117,7 @@ async fn a_shell_of_another_machine_or_user_is_refused_at_once_and_asked_nothing
     let (answer, ()) = tokio::join!(user.stat("x"), async {
         let mut same = calls.next().await;
         same.hello(&with(&[("bootid", "c"), ("rootid", "9:2"), ("pid", "1"), ("start", "2")])).await;
-        let request = same.whole().await;
+        let request = same.question().await;
         same.reply(&request, &[absent(&request)]).await;
     });
     assert_eq!(answer.unwrap().state, FileState::Absent);

@@ -26,7 +26,7 @@ const STRANGERS: &[(&str, Reply)] = &[
     }),
 ];
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_whole_reply_to_another_request_or_of_another_session_is_no_result() {
     for (what, stranger) in STRANGERS {
         let Talk { user, mut line, starts, .. } = Talk::new().await;
@@ -47,7 +47,7 @@ async fn a_whole_reply_to_another_request_or_of_another_session_is_no_result() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reply_to_another_request_does_not_tell_what_became_of_a_commit() {
     for (what, stranger) in STRANGERS {
         for verdict in [Verdict::Applied, Verdict::NotApplied] {
@@ -79,7 +79,7 @@ async fn a_reply_to_another_request_does_not_tell_what_became_of_a_commit() {
 }
 
 /// What came before a request was sent is no part of its answer: the session is broken, and another one is asked.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_said_between_two_requests_breaks_the_session_and_another_one_answers() {
     let noises: [fn(&str, &Request) -> Vec<u8>; 5] = [
         |_, _| b"The system is going down for maintenance at 22:00\n".to_vec(),
@@ -120,7 +120,7 @@ async fn what_is_said_between_two_requests_breaks_the_session_and_another_one_an
 }
 
 /// Nor does a commit go to a session that said something by itself.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_commit_is_not_sent_to_a_session_that_said_something_in_between() {
     let Talk { user, mut line, mut calls, starts } = Talk::new().await;
     line.raw(b"noise\n").await;
@@ -160,7 +160,7 @@ async fn a_line_of_noise_anywhere_in_a_reply_makes_it_none() {
 }
 
 /// Noise in a body is bytes of the body; that they are not the file's is told by the digest.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_line_of_noise_in_a_body_is_never_delivered() {
     let Talk { user, mut line, starts, .. } = Talk::new().await;
     let part = guard_core::port::Part::Whole { max: 1000 };

@@ -75,8 +75,9 @@ impl Sh {
         let tools = Tools::new()?;
         let sh = tools.dir.path().join("sh");
         if self == Self::Bash {
-            // By its own name: a link named `sh` would be the POSIX mode.
-            write_program(&sh, &format!("#!{}\nexec {0} \"$@\"\n", real.display()))?;
+            // By its own name: a link named `sh` would be the POSIX mode. What starts it takes nothing from files or
+            // variables, and leaves them to it.
+            write_program(&sh, &format!("#!{} -p\nexec {0} \"$@\"\n", real.display()))?;
         } else {
             symlink(real, sh)?;
         }
