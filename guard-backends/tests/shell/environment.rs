@@ -230,18 +230,17 @@ const USED: &[&str] = &[
 
 /// Definitions of every one of them as a function, or as an alias, that says something else and leaves a mark.
 fn hostile(is_alias: bool, mark: &std::path::Path, but: &[&str]) -> String {
-    let mut text = "shopt -s expand_aliases 2>/dev/null\n".to_owned();
-    for name in USED.iter().filter(|name| !but.contains(name)) {
-        let mark = mark.display();
-        // In a shell of its own, so that a name that is no name of a function spoils nothing else; what is only
-        // defined does no harm.
+    let mark = mark.display();
+    // What is only defined does no harm, and a name that is none of a function spoils nothing else.
+    let define = |name: &&str| {
         if is_alias {
-            text += &format!("\\alias '{name}={{ : >> {mark}; /bin/echo evil; }}; :' 2>/dev/null\n");
+            format!("\\alias '{name}={{ : >> {mark}; /bin/echo evil; }}; :' 2>/dev/null\n")
         } else {
-            text += &format!("\\eval '{name}() {{ : >> {mark}; /bin/echo evil; }}' 2>/dev/null\n");
+            format!("\\eval '{name}() {{ : >> {mark}; /bin/echo evil; }}' 2>/dev/null\n")
         }
-    }
-    text
+    };
+    let definitions: String = USED.iter().filter(|name| !but.contains(name)).map(define).collect();
+    format!("shopt -s expand_aliases 2>/dev/null\n{definitions}")
 }
 
 /// Whoever may put files and variables before a session: a user's own set-up. Either nothing of it is used, or there
@@ -318,8 +317,9 @@ async fn what_a_login_shell_reads_first_changes_no_answer() {
                 format!("{functions}touch {}\necho Welcome\n", read.display()),
             )
             .unwrap();
-            fs::write(&tcsh, format!("alias cat echo evil\nalias stat echo evil\nalias mv echo evil\nalias dd echo evil\ntouch {}\necho Welcome\n", read.display())).unwrap();
-            // As sshd does it, bash is told that it is one; it reads its file then.
+            let aliases: String =
+                ["cat", "stat", "mv", "dd"].map(|tool| format!("alias {tool} echo evil\n")).concat();
+            fs::write(&tcsh, format!("{aliases}touch {}\necho Welcome\n", read.display())).unwrap();
             let process = login
                 .process(TargetId::new(login.name()))
                 .env("HOME", home.path())

@@ -160,7 +160,7 @@ async fn a_shell_that_cannot_be_ended_makes_nothing_untrue_that_was_told() {
                             assert_eq!(later, old, "{case}");
                             not_applied += 1;
                         }
-                        Err(_) => panic!("it could be found out: {case}"),
+                        Err(error) => panic!("it could be found out: {error:?}, {case}"),
                     }
                     for name in ws.temps() {
                         assert!(texts(&told).contains(&name), "{name} is not told: {case}");

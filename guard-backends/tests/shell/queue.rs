@@ -72,7 +72,7 @@ impl Sink for Stuck {
 async fn a_stream_that_is_dropped_or_fails_closes_the_session_and_the_next_request_has_another() {
     for fails in [true, false] {
         let Talk { user, mut line, mut calls, starts } = Talk::new().await;
-        let (send, mut taken) = tokio::sync::mpsc::unbounded_channel();
+        let (pieces, mut taken) = tokio::sync::mpsc::unbounded_channel();
         let reading = tokio::spawn({
             let user = user.clone();
             async move {
@@ -80,7 +80,7 @@ async fn a_stream_that_is_dropped_or_fails_closes_the_session_and_the_next_reque
                 if fails {
                     user.shell.stream(&ask, &mut Full).await
                 } else {
-                    user.shell.stream(&ask, &mut Stuck(send)).await
+                    user.shell.stream(&ask, &mut Stuck(pieces)).await
                 }
             }
         });
