@@ -195,7 +195,10 @@ g_deliver_body() {
 
 # The first N bytes of standard input.
 g_copy_first() {
-    if [ -n "$g_head_works" ]; then
+    if [ "$g_reader" = dd ] && ! g_le "$1" 1048576; then
+        # Heads copy in small pieces, some of them byte by byte.
+        g_exactly "$1"
+    elif [ -n "$g_head_works" ]; then
         "$g_head" -c "$1"
     else
         "$g_cat"

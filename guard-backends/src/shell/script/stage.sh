@@ -137,17 +137,30 @@ g_fill_put() {
 # Copies LEN bytes of the stream to descriptor 6, synced; all of them are taken whatever fails.
 g_pour() {
     [ "$1" != 0 ] || return 0
-    g_split "$1"
-    g_xleft=$g_millions g_xrest=$g_rest g_xsync=
-    while [ "$g_xleft" -gt 0 ]; do
-        g_xleft=$((g_xleft - 1))
-        g_pour_piece 1000000 && continue
-        [ "$g_xleft" -eq 0 ] || g_drain "$g_xleft"000000
-        g_drain "$g_xrest"
-        return 1
-    done
-    g_xsync=$g_xfsync
-    g_pour_piece "$g_xrest"
+    if ! g_le "$1" "$g_xblock"; then
+        g_out=$(g_exactly "$1" <&3 | g_pour_all 2>&1)
+    elif [ "$g_reader" = dd ]; then
+        g_out=$("$g_dd" bs="$1" count=1 iflag=fullblock conv=notrunc$g_xfsync <&3 2>&1 >&6)
+    else
+        g_out=$({ g_take "$1" >&6; } 2>&1)
+    fi
+    g_rc=$?
+    [ "$g_rc" -ne 0 ] || return 0
+    g_dd_words
+    # The filesystem syncs no files, which is for it to say.
+    [ "$g_code" = no-support ]
+}
+
+# Copies standard input to descriptor 6, synced; all of it is taken whatever fails.
+g_pour_all() {
+    if [ "$g_reader" = dd ]; then
+        "$g_dd" bs=65536 conv=notrunc$g_xfsync >&6
+    else
+        "$g_cat" >&6
+    fi
+    g_rc=$?
+    [ "$g_rc" -eq 0 ] || "$g_cat" >/dev/null
+    return "$g_rc"
 }
 
 g_pour_piece() {

@@ -195,12 +195,11 @@ g_split() {
 # written: what follows them has to be found.
 g_take() {
     [ "$1" != 0 ] || return 0
-    g_split "$1"
-    if [ "$g_reader$g_millions" = dd0 ]; then
-        "$g_dd" bs="$g_rest" count=1 iflag=fullblock $g_dd_quiet <&3
+    if [ "$g_reader" = dd ] && g_le "$1" 1048576; then
+        "$g_dd" bs="$1" count=1 iflag=fullblock $g_dd_quiet <&3
         return
     fi
-    g_take_exactly "$1" | {
+    g_exactly "$1" <&3 | {
         "$g_cat" || {
             "$g_cat" >/dev/null
             false
@@ -208,15 +207,33 @@ g_take() {
     }
 }
 
-g_take_exactly() {
+# Copies exactly LEN bytes of standard input, and takes no more of it, by a few processes however many they are.
+g_exactly() {
+    if [ "$g_reader" = head ]; then
+        "$g_head" -c "$1"
+        return
+    fi
+    g_lower=$1
+    if [ "${#1}" -gt 9 ]; then
+        # mksh counts with 32 bits, so that this is done for each thousand millions.
+        g_upper=${1%?????????}
+        g_lower=${1#"$g_upper"}
+        g_lower=$((1$g_lower - 1000000000))
+        while [ "$g_upper" -gt 0 ]; do
+            g_upper=$((g_upper - 1))
+            g_blocks 1000000 1000 || return
+        done
+    fi
+    g_blocks 65536 "$((g_lower / 65536))" && g_blocks "$((g_lower % 65536))" 1
+}
+
+# Copies COUNT blocks of SIZE bytes of standard input.
+g_blocks() {
+    [ "$1" -gt 0 ] && [ "$2" -gt 0 ] || return 0
     case $g_reader in
-    dd)
-        "$g_dd" bs=1000000 count="$g_millions" iflag=fullblock $g_dd_quiet <&3 2>/dev/null
-        "$g_dd" bs="$g_rest" count=1 iflag=fullblock $g_dd_quiet <&3 2>/dev/null
-        ;;
-    head) "$g_head" -c "$1" <&3 ;;
-    *) "$g_dd" bs=1 count="$1" <&3 2>/dev/null ;;
-    esac
+    dd) "$g_dd" bs="$1" count="$2" iflag=fullblock $g_dd_quiet ;;
+    *) "$g_dd" bs=1 count="$(($1 * $2))" ;;
+    esac 2>/dev/null
 }
 
 # Throws away exactly LEN bytes of the request.
