@@ -132,8 +132,8 @@ fn read(content: &Content, send: &mpsc::Sender<Result<Vec<u8>, SourceError>>) ->
     let mut source = content.open().map_err(io)?;
     let mut left = content.len();
     while left > 0 {
-        let mut piece = Vec::new();
         let want = left.min(PIECE as u64);
+        let mut piece = Vec::with_capacity(want as usize);
         source.by_ref().take(want).read_to_end(&mut piece).map_err(io)?;
         if (piece.len() as u64) < want {
             return Err(SourceError::Mismatch);
