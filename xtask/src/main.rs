@@ -35,7 +35,7 @@ enum Command {
     Tidy,
     /// Runs the patch engine over a folder of scenarios.
     Conformance(conformance::Args),
-    /// Measures the patch engine.
+    /// Measures the patch engine, and guarded work on targets, and fails if a goal is missed.
     Bench(bench::Args),
     /// Runs the patch engine on inputs that nobody thought of.
     Fuzz(fuzz::Args),

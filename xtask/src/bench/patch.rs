@@ -1,26 +1,19 @@
-//! `cargo xtask bench`: how fast the patch engine is, and how its work grows.
+//! How fast the patch engine is, and how its work grows.
 
 use std::process::Stdio;
 
+use super::Samples;
 use crate::cargo::{HEADING, Outcome, cargo};
-
-/// How thorough to be.
-#[derive(clap::Args)]
-pub(crate) struct Args {
-    /// Take as few samples as give a figure.
-    #[arg(long)]
-    quick: bool,
-}
 
 /// A measured row: its group, its function, its size, the nanoseconds.
 type Row = (String, String, String, f64);
 
 /// Runs the benchmarks and shows each row with its growth and as a multiple of one `memchr` pass.
-pub(crate) fn run(args: &Args) -> Outcome {
+pub(super) fn run(samples: Samples) -> Outcome {
     let mut bench = cargo(&["bench", "-p", "guard-patch", "--bench", "engine", "--"]);
     // No comparison with the last time, whose lines look alike.
     bench.arg("--discard-baseline");
-    if args.quick {
+    if samples == Samples::Few {
         bench.args(["--quick"]);
     }
     anstream::eprintln!("{}measuring; this takes minutes{}", HEADING.render(), HEADING.render_reset());
