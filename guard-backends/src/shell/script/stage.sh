@@ -137,30 +137,50 @@ g_fill_put() {
 # Copies LEN bytes of the stream to descriptor 6, synced; all of them are taken whatever fails.
 g_pour() {
     [ "$1" != 0 ] || return 0
-    if ! g_le "$1" "$g_xblock"; then
-        g_out=$(g_exactly "$1" <&3 | g_pour_all 2>&1)
-    elif [ "$g_reader" = dd ]; then
-        g_out=$("$g_dd" bs="$1" count=1 iflag=fullblock conv=notrunc$g_xfsync <&3 2>&1 >&6)
-    else
+    if [ "$g_reader" != dd ]; then
         g_out=$({ g_take "$1" >&6; } 2>&1)
+        g_rc=$?
+        [ "$g_rc" -eq 0 ] || g_dd_words
+        return "$g_rc"
     fi
-    g_rc=$?
-    [ "$g_rc" -ne 0 ] || return 0
-    g_dd_words
-    # The filesystem syncs no files, which is for it to say.
-    [ "$g_code" = no-support ]
+    g_split "$1"
+    # The last block is the one that syncs.
+    if [ "$g_lower" -eq 0 ]; then
+        g_upper=$((g_upper - 1)) g_lower=1000000000
+    fi
+    g_xspilt= g_xrest=$g_lower
+    if [ "$g_lower" -gt "$g_xblock" ]; then
+        g_xrest=$(((g_lower - 1) % 65536 + 1))
+    fi
+    while [ "$g_upper" -gt 0 ]; do
+        g_upper=$((g_upper - 1))
+        g_pour_blocks 1000000 1000
+    done
+    g_pour_blocks 65536 "$(((g_lower - g_xrest) / 65536))"
+    g_pour_blocks "$g_xrest" 1 "$g_xfsync"
+    [ -z "$g_xspilt" ]
 }
 
-# Copies standard input to descriptor 6, synced; all of it is taken whatever fails.
-g_pour_all() {
-    if [ "$g_reader" = dd ]; then
-        "$g_dd" bs=65536 conv=notrunc$g_xfsync >&6
-    else
-        "$g_cat" >&6
+# Copies COUNT blocks of SIZE bytes of the stream to descriptor 6, unless a block could not be written before: SIZE
+# COUNT CONVERSION.
+g_pour_blocks() {
+    [ "$2" -gt 0 ] || return 0
+    if [ -n "$g_xspilt" ]; then
+        g_blocks "$1" "$2" <&3 >/dev/null
+        return
     fi
+    g_out=$("$g_dd" bs="$1" count="$2" iflag=fullblock conv=notrunc${3-} <&3 2>&1 >&6)
     g_rc=$?
-    [ "$g_rc" -eq 0 ] || "$g_cat" >/dev/null
-    return "$g_rc"
+    [ "$g_rc" -ne 0 ] || return 0
+    # What it has taken it says itself; without that nobody knows where the body ends.
+    g_xk=${g_out%%'+0 records in'*}
+    g_xk=${g_xk##*"$g_nl"}
+    g_is_number "$g_xk" && g_le "$g_xk" "$2" || g_broken
+    g_dd_words
+    # The filesystem syncs no files, which is for it to say.
+    [ "$g_code:$g_xk" != "no-support:$2" ] || return 0
+    g_xspilt=1
+    g_blocks "$1" "$(($2 - g_xk))" <&3 >/dev/null
 }
 
 g_pour_piece() {

@@ -213,18 +213,22 @@ g_exactly() {
         "$g_head" -c "$1"
         return
     fi
-    g_lower=$1
-    if [ "${#1}" -gt 9 ]; then
-        # mksh counts with 32 bits, so that this is done for each thousand millions.
-        g_upper=${1%?????????}
-        g_lower=${1#"$g_upper"}
-        g_lower=$((1$g_lower - 1000000000))
-        while [ "$g_upper" -gt 0 ]; do
-            g_upper=$((g_upper - 1))
-            g_blocks 1000000 1000 || return
-        done
-    fi
+    g_split "$1"
+    while [ "$g_upper" -gt 0 ]; do
+        g_upper=$((g_upper - 1))
+        g_blocks 1000000 1000 || return
+    done
     g_blocks 65536 "$((g_lower / 65536))" && g_blocks "$((g_lower % 65536))" 1
+}
+
+# Splits a number into thousand millions, g_upper, and what is beside them, g_lower: mksh counts with 32 bits.
+g_split() {
+    g_upper=0 g_lower=$1
+    [ "${#1}" -gt 9 ] || return 0
+    g_upper=${1%?????????}
+    g_lower=${1#"$g_upper"}
+    # A number that begins with 0 is octal to some.
+    g_lower=$((1$g_lower - 1000000000))
 }
 
 # Copies COUNT blocks of SIZE bytes of standard input.
