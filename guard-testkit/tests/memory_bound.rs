@@ -36,7 +36,7 @@ struct Reading<'a>(&'a Blocks, u64);
 
 impl Blocks {
     fn new(len: u64) -> Self {
-        Self { block: (0..MIB).map(|at| (at * at >> 7) as u8).collect(), len }
+        Self { block: (0..MIB).map(|at| ((at * at) >> 7) as u8).collect(), len }
     }
 
     fn content(self) -> (Content, Digest) {

@@ -24,7 +24,7 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
     let count = if quick { 1 } else { 5 };
     let (body, nothing) = (Arc::new(Body::mebibytes(SIZE)), Body::of(""));
     let (len, digest) = (body.len(), body.digest());
-    let tool = match place.ops.hello().get("digest") {
+    let digest_tool = match place.ops.hello().get("digest") {
         Some("shasum") => "shasum -a 256",
         Some("openssl") => "openssl dgst -sha256",
         _ => "sha256sum",
@@ -46,7 +46,7 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
         },
         async |_| {
             let path = place.path("bare-large");
-            let (_, took) = bare(format!("cat > {path}; {tool} {path}; sync {path}"), &body).await?;
+            let (_, took) = bare(format!("cat > {path}; {digest_tool} {path}; sync {path}"), &body).await?;
             remove(&path).await?;
             Ok(took)
         },
@@ -67,7 +67,7 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
             Ok(took)
         },
         async |_| {
-            let (taken, took) = bare(format!("cat {path}; {tool} {path}"), &nothing).await?;
+            let (taken, took) = bare(format!("cat {path}; {digest_tool} {path}"), &nothing).await?;
             if taken <= len {
                 return Err("the exec delivered something else".into());
             }

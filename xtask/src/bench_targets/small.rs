@@ -14,7 +14,7 @@ use super::place::Place;
 use super::table::{Figures, Row};
 
 /// How many files are in a batch.
-const BATCH: usize = 100;
+const BATCH: u32 = 100;
 
 /// Measures every row of small files.
 pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
@@ -60,11 +60,8 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
     let edited = pairs::take(
         count,
         async |nth| {
-            let edit = Edit {
-                old: format!("turn {nth}\n").into(),
-                new: format!("turn {}\n", nth + 1).into(),
-                replace_all: false,
-            };
+            let edit =
+                Edit { old: format!("turn {nth}\n"), new: format!("turn {}\n", nth + 1), replace_all: false };
             let edit = EditFile { path: "edited".into(), edits: vec![edit], ..EditFile::default() };
             Ok(timed(actor.edit_file(edit)).await?.1)
         },
@@ -90,7 +87,7 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
         let (_, took) = timed(place.ops.commit(batch(changes))).await?;
         if round > 0 {
             all.push(took.as_secs_f64() * 1e3);
-            each.push(took.saturating_sub(place.trip).as_secs_f64() * 1e3 / BATCH as f64);
+            each.push(took.saturating_sub(place.trip).as_secs_f64() * 1e3 / f64::from(BATCH));
         }
     }
     Ok(vec![
@@ -104,7 +101,8 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
 
 /// Makes a text of so many bytes, in lines.
 fn lines(len: usize, word: &str) -> String {
-    let mut text: String = (0..len / 16).map(|nth| format!("{nth:04} {word} line\n")).collect();
+    let line = format!("a {word} line of a file\n");
+    let mut text = line.repeat(len / line.len() + 1);
     text.truncate(len);
     text
 }
