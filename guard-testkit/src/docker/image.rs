@@ -114,6 +114,11 @@ impl Image {
                 for file in &files {
                     tree.copy(file)?;
                 }
+                // As a system has it: without it every program looks for its libraries in dozens of places.
+                let cache = Path::new("/etc/ld.so.cache");
+                if cache.exists() {
+                    tree.copy(cache)?;
+                }
                 let sh = physical(Path::new("/bin/sh"))?;
                 tree.link(&sh.display().to_string(), "dash");
                 tree.system();

@@ -74,7 +74,10 @@ impl Place {
             return Ok(Vec::new());
         }
         match kind {
-            Kind::Docker => Ok(vec![Self::container().await?]),
+            Kind::Docker => Ok(vec![
+                Self::container("Docker, GNU", Image::Gnu).await?,
+                Self::container("Docker, BusyBox", Image::BusyBox).await?,
+            ]),
             _ => Ok(vec![Self::near().await?, Self::far().await?]),
         }
     }
@@ -110,15 +113,15 @@ impl Place {
         Self::open("SSH 20 ms", FAR, goals, ways, path, Box::new((directory, proxy, sshd))).await
     }
 
-    async fn container() -> Measured<Self> {
+    async fn container(name: &'static str, image: Image) -> Measured<Self> {
         // A volume: what the engine stores its images with would be measured otherwise.
-        let target = DockerTarget::of(Image::Gnu).volume("/data").start().await?;
+        let target = DockerTarget::of(image).volume("/data").start().await?;
         let engine = bollard::Docker::connect_with_unix_defaults()?;
         let bare = Container { engine, id: target.id().to_owned() };
         let goals = Goals { create: Some(0.15), stream: STREAM, ..Goals::default() };
         let ways = (Arc::new(target.open().await?) as Arc<dyn Transport>, Box::new(bare) as Box<dyn Bare>);
         let path = TargetPath::new("/data/ws")?;
-        Self::open("Docker", Duration::ZERO, goals, ways, path, Box::new(target)).await
+        Self::open(name, Duration::ZERO, goals, ways, path, Box::new(target)).await
     }
 
     async fn open(
