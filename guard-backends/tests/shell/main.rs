@@ -11,6 +11,7 @@ mod common;
 mod environment;
 mod facts;
 mod killed;
+mod lengths;
 mod limits;
 mod line;
 mod lost;
