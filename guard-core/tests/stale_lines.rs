@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::ops::Range;
+
 use common::{Bench, done, reads};
 use guard_core::policy::{Changed, Code, Digest, Refusal, Tool};
 use guard_core::{Actor, DeleteFile, EditFile, ReadFile, WriteFile};
@@ -22,6 +24,11 @@ fn lines(refusal: &Refusal) -> String {
     let lines: Vec<String> = changed(refusal).lines.iter().map(ToString::to_string).collect();
     let gone = changed(refusal).gone.map_or_else(|| "?".to_owned(), |gone| gone.to_string());
     format!("{} gone {gone}{}", lines.join(","), if changed(refusal).more { " more" } else { "" })
+}
+
+/// Makes lines of their numbers, each with something behind it.
+fn numbered(lines: Range<u32>, behind: impl Fn(u32) -> &'static str) -> String {
+    lines.fold(String::new(), |text, line| text + &line.to_string() + behind(line) + "\n")
 }
 
 #[tokio::test]
@@ -128,9 +135,8 @@ async fn what_is_not_kept_by_lines_is_told_by_digests() {
     assert_eq!(lines(&refusal), " gone ?");
     assert!(refusal.message.ends_with(" is there."), "{}", refusal.message);
     // The list of lines is bounded.
-    let old: String = (0..100).map(|line| format!("{line}\n")).collect();
-    let new: String =
-        (0..100).map(|line| format!("{line}{}\n", if line % 2 == 0 { "!" } else { "" })).collect();
+    let old = numbered(0..100, |_| "");
+    let new = numbered(0..100, |line| if line % 2 == 0 { "!" } else { "" });
     bench.world.create("/ws/half.txt", old.as_bytes()).unwrap();
     reads(&actor, "half.txt").await;
     bench.world.write("/ws/half.txt", new.as_bytes()).unwrap();
@@ -156,7 +162,7 @@ async fn the_hashes_outlast_a_process_and_hold_no_content() {
 #[tokio::test]
 async fn an_edit_on_what_moved_on_goes_through_and_says_so() {
     let bench = Bench::new().await;
-    let old: String = (1..=50).map(|line| format!("{line}\n")).collect();
+    let old = numbered(1..51, |_| "");
     bench.world.create("/ws/a.txt", old.as_bytes()).unwrap();
     let actor = bench.actor();
     reads(&actor, "a.txt").await;

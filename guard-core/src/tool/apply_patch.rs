@@ -10,7 +10,8 @@ use guard_policy::{
     classify,
 };
 
-use super::mutate::{Intended, Intent, Intents, Item, Looking, Manner, Mark, Remarks, mutate, one_refusal};
+use super::intent::{Intended, Intent, Intents, Mark, Remarks};
+use super::mutate::{Item, Looking, Manner, mutate, one_refusal};
 use crate::port::{Content, Last, Mode};
 use crate::request::{Asked, Dangers, Decision, Known, Request};
 use crate::text::{diff, splice, utf16};

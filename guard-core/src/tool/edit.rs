@@ -2,7 +2,8 @@
 
 use guard_policy::{Act, Bom, Code, ContentClass, Fact, Refusal, TextShape, classify};
 
-use super::mutate::{Intended, Intent, Item, Looking, Manner, Mark, mutate};
+use super::intent::{Intended, Intent, Mark};
+use super::mutate::{Item, Looking, Manner, mutate};
 use crate::edit::{self, Edited};
 use crate::port::{Content, Last, Mode};
 use crate::request::{Asked, Dangers, Request};

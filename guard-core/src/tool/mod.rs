@@ -4,12 +4,14 @@ pub(crate) mod apply_patch;
 pub(crate) mod delete;
 pub(crate) mod edit;
 pub(crate) mod explain;
+pub(crate) mod intent;
 pub(crate) mod list;
 pub(crate) mod make_dir;
 pub(crate) mod move_file;
 pub(crate) mod mutate;
 pub(crate) mod read;
 pub(crate) mod reply;
+mod seen;
 pub(crate) mod stat;
 pub(crate) mod write;
 

@@ -2,7 +2,8 @@
 
 use guard_policy::Act;
 
-use super::mutate::{Intended, Intent, Item, Looking, Manner, Mark, mutate};
+use super::intent::{Intended, Intent, Mark};
+use super::mutate::{Item, Looking, Manner, mutate};
 use crate::port::Last;
 use crate::request::{Asked, Dangers, Request};
 use crate::{Done, Failure, MoveFile};

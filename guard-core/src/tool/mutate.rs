@@ -1,25 +1,19 @@
 //! The one way in which tools change a target: decide, look where that is needed, plan, ask, commit, and decide
 //! once more on what the target found.
 
-use std::io::Read as _;
 use std::sync::Arc;
 
-use guard_policy::{
-    Act, Approval, Code, Digest, Fact, FileState, Precondition, Refusal, Splice, TargetPath, TextShape,
-    Ticket, View, Views, classify,
-};
+use guard_policy::{Act, Approval, Code, Fact, FileState, Precondition, Refusal, TextShape, classify};
 
+use super::intent::{Intended, Intent, Intents, Mark, Remarks, change, draft, filled, is_intended, planned};
+use super::seen::{note_lines, note_shown, record, with_lines};
 use crate::actor::ActorState;
 use crate::locks::Locked;
-use crate::port::{
-    Applied, Body, Change, CommitError, CommitFailure, Committed, Content, Contents, Effect, Kept, Mode,
-    Parents,
-};
+use crate::port::{Body, CommitError, CommitFailure, Committed, Content, Contents};
 use crate::receipt::VERSION;
 use crate::refuse::{commit_error, op_error, with_fates};
 use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site, audit};
-use crate::text::hashes;
-use crate::{ChangeReceipt, Conversion, Done, Failure, Outcome, PlacedChunk, Plan, PlannedChange, Receipt};
+use crate::{ChangeReceipt, Done, Failure, Outcome, PlannedChange, Receipt};
 
 /// How often an edit that lost its compare-and-swap is planned anew.
 const REPLANS: u32 = 3;
@@ -125,106 +119,6 @@ pub(crate) struct Manner {
     pub(crate) dangers: Dangers,
 }
 
-/// What a tool would do at one of its paths.
-pub(crate) struct Intent {
-    /// Which path, as an index into the items.
-    pub(crate) item: usize,
-    pub(crate) effect: Intended,
-    pub(crate) mark: Mark,
-    /// The digest of the content that the caller gave, where it was converted.
-    pub(crate) given: Option<Digest>,
-    pub(crate) conversions: Vec<Conversion>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) diff: Option<String>,
-    /// How the chunks of a patch are placed; a patch's diff is in its receipt too.
-    pub(crate) chunks: Option<Vec<PlacedChunk>>,
-    pub(crate) summary: String,
-    /// What has to be there, where it is more than the policy named.
-    pub(crate) precondition: Option<Precondition>,
-}
-
-impl Intent {
-    pub(crate) fn new(item: usize, effect: Intended, mark: Mark, summary: impl Into<String>) -> Self {
-        Self {
-            item,
-            effect,
-            mark,
-            given: None,
-            conversions: Vec::new(),
-            notes: Vec::new(),
-            diff: None,
-            chunks: None,
-            summary: summary.into(),
-            precondition: None,
-        }
-    }
-}
-
-/// An effect, before it has a place.
-pub(crate) enum Intended {
-    Put { content: Content, mode: Mode },
-    Remove,
-    MoveTo { item: usize },
-    MakeDir,
-}
-
-/// What a commit means for the actor's views.
-#[derive(Debug, Clone)]
-pub(crate) enum Mark {
-    Wrote(TextShape),
-    Edited {
-        base: Digest,
-        splices: Vec<Splice>,
-        shape: TextShape,
-    },
-    Removed,
-    Moved,
-    /// What is there now was not seen there.
-    Forget,
-    Nothing,
-}
-
-impl Mark {
-    /// Returns what the content looks like that was put.
-    const fn shape(&self) -> Option<TextShape> {
-        match self {
-            Self::Wrote(shape) | Self::Edited { shape, .. } => Some(*shape),
-            Self::Removed | Self::Moved | Self::Forget | Self::Nothing => None,
-        }
-    }
-}
-
-/// What a call would do: at its paths, and what there is to say of it as a whole.
-#[derive(Default)]
-pub(crate) struct Intents {
-    pub(crate) intents: Vec<Intent>,
-    pub(crate) remarks: Remarks,
-}
-
-/// What there is to say of a patch as a whole.
-#[derive(Default, Clone)]
-pub(crate) struct Remarks {
-    pub(crate) notes: Vec<String>,
-    /// Why only a part of it is here.
-    pub(crate) stopped: Option<String>,
-}
-
-impl From<Intent> for Intents {
-    fn from(intent: Intent) -> Self {
-        Self { intents: vec![intent], remarks: Remarks::default() }
-    }
-}
-
-impl Remarks {
-    fn on(self, receipt: Receipt) -> Receipt {
-        Receipt { notes: self.notes, stopped: self.stopped, ..receipt }
-    }
-
-    fn on_plan(self, plan: Plan) -> Plan {
-        Plan { notes: self.notes, stopped: self.stopped, ..plan }
-    }
-}
-
 /// Makes a mutating call; a refusal of what changed since it was seen says which lines did.
 pub(crate) async fn mutate(
     mut request: Request,
@@ -238,40 +132,6 @@ pub(crate) async fn mutate(
         }
         done => done,
     }
-}
-
-/// Adds the lines that differ, if the file can be read and still is what the refusal says it is.
-async fn with_lines(request: &mut Request, items: &[Item], mut failure: Failure) -> Failure {
-    let Some(changed) = failure.refusal.changed.take().map(|changed| *changed) else { return failure };
-    let of_seen = |item: &&Item| match request.actor.views().get(&item.site.expect) {
-        Some(View::File { digest, lines, .. }) => *digest == changed.seen && !lines.is_empty(),
-        _ => false,
-    };
-    let found = items.iter().find(of_seen);
-    let seen = found.and_then(|item| match request.actor.views().get(&item.site.expect) {
-        Some(View::File { digest, lines, .. }) if *digest == changed.seen => Some(lines.clone()),
-        _ => None,
-    });
-    let compared = match (found, seen) {
-        (Some(item), Some(seen)) => match request.read_whole(&item.site).await {
-            Ok(Contents { found, body: Body::Bytes { bytes, .. } })
-                if found.resolved == item.site.expect && found.state.digest() == Some(changed.now) =>
-            {
-                let now = hashes::lines(&bytes, classify(&bytes));
-                now.map(|now| (item, hashes::compare(&seen, &now, changed.clone())))
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    failure.refusal = match compared {
-        Some((item, changed)) => failure.refusal.with_changed(&item.site.requested, changed),
-        None => {
-            failure.refusal.changed = Some(Box::new(changed));
-            failure.refusal
-        }
-    };
-    failure
 }
 
 /// `plan` gets the items with what is known of them and says what to do; it may be called again when the target had
@@ -457,81 +317,6 @@ fn as_intended(intent: &Intent, item: &Item) -> bool {
     is_intended(&intent.effect, &look.state)
 }
 
-fn is_intended(effect: &Intended, state: &FileState) -> bool {
-    match effect {
-        Intended::Put { content, .. } => state.digest() == Some(content.digest()),
-        Intended::MakeDir => *state == FileState::Directory,
-        Intended::Remove | Intended::MoveTo { .. } => false,
-    }
-}
-
-fn planned(intent: &Intent, items: &[Item]) -> PlannedChange {
-    let item = &items[intent.item];
-    PlannedChange {
-        path: item.site.requested.clone(),
-        resolved: item.site.expect.clone(),
-        moved_to: match intent.effect {
-            Intended::MoveTo { item } => Some(items[item].site.expect.clone()),
-            _ => None,
-        },
-        precondition: precondition(intent, item),
-        before: item.look.as_ref().and_then(|look| look.state.digest()),
-        after: match &intent.effect {
-            Intended::Put { content, .. } => Some(content.digest()),
-            _ => None,
-        },
-        diff: intent.diff.clone(),
-        chunks: intent.chunks.clone().unwrap_or_default(),
-        summary: intent.summary.clone(),
-    }
-}
-
-fn precondition(intent: &Intent, item: &Item) -> Precondition {
-    intent.precondition.clone().unwrap_or_else(|| item.precondition())
-}
-
-/// A dry run has shown which version is there: that counts as having seen it for a deletion.
-fn note_shown(request: &Request, items: &[Item], began: Ticket) {
-    if !request.records() {
-        return;
-    }
-    let mut views = request.actor.views();
-    for item in items {
-        if let Some(Look { state: FileState::Regular { len, digest: Some(digest), .. }, .. }) = &item.look {
-            let metadata = guard_policy::Delivered {
-                digest: *digest,
-                len: *len,
-                ranges: guard_policy::Ranges::new(),
-                shape: Fact::Unknown,
-            };
-            views.record(&item.site.expect, began, metadata);
-        }
-    }
-}
-
-/// Makes the part of a receipt that is known before anything happens.
-fn draft(intent: &Intent, items: &[Item]) -> ChangeReceipt {
-    let planned = planned(intent, items);
-    ChangeReceipt {
-        path: planned.path,
-        resolved: planned.resolved,
-        moved_to: planned.moved_to,
-        precondition: planned.precondition,
-        before: None,
-        after: None,
-        bytes: None,
-        given: intent.given,
-        conversions: intent.conversions.clone(),
-        publish: None,
-        made: Vec::new(),
-        metadata: Kept::default(),
-        left: Vec::new(),
-        notes: intent.notes.clone(),
-        diff: intent.chunks.as_ref().and(planned.diff),
-        chunks: planned.chunks,
-    }
-}
-
 /// Makes the receipt of a call that found everything as it would have made it.
 fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
     let mut views = request.actor.views();
@@ -622,83 +407,6 @@ async fn commit(
         receipt
     };
     request.commit(batch, locked, then).await.map_err(|error| (error, intents))
-}
-
-fn change(intent: &Intent, items: &[Item]) -> Change {
-    let item = &items[intent.item];
-    Change {
-        place: item.site.place(),
-        precondition: precondition(intent, item),
-        effect: match &intent.effect {
-            Intended::Put { content, mode } => {
-                Effect::Put { content: content.clone(), mode: *mode, parents: Parents::Make }
-            }
-            Intended::Remove => Effect::Remove,
-            Intended::MoveTo { item } => Effect::MoveTo {
-                to: items[*item].site.place(),
-                destination: items[*item].precondition(),
-                parents: Parents::Make,
-            },
-            Intended::MakeDir => Effect::MakeDir { parents: Parents::Make },
-        },
-    }
-}
-
-/// Records what a commit means for the actor's views.
-fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, applied: &Applied) {
-    let mut views = actor.views();
-    let FileState::Regular { len, digest, .. } = &applied.after else {
-        return match mark {
-            Mark::Removed => views.removed(&applied.resolved),
-            Mark::Moved => match &draft.moved_to {
-                Some(to) => views.moved(&applied.resolved, to, None),
-                None => views.removed(&applied.resolved),
-            },
-            Mark::Forget => views.forget(&applied.resolved),
-            Mark::Wrote(_) | Mark::Edited { .. } | Mark::Nothing => {}
-        };
-    };
-    match (mark, digest) {
-        (Mark::Wrote(shape), Some(digest)) => views.wrote(&applied.resolved, *digest, *len, *shape),
-        (Mark::Edited { base, splices, shape }, Some(digest)) => {
-            views.edited(&applied.resolved, *base, splices, *digest, *len, *shape);
-        }
-        (Mark::Moved, digest) => {
-            if let Some(to) = &draft.moved_to {
-                views.moved(&applied.resolved, to, *digest);
-            }
-        }
-        (Mark::Removed, _) => views.removed(&applied.resolved),
-        (Mark::Forget, _) | (Mark::Wrote(_) | Mark::Edited { .. }, None) => views.forget(&applied.resolved),
-        (Mark::Nothing, _) => {}
-    }
-}
-
-/// Keeps hashes of the lines of a content that this actor put there.
-fn note_lines(views: &mut Views, path: &TargetPath, content: &Content, shape: TextShape) {
-    let mut bytes = Vec::new();
-    if content.open().and_then(|mut reader| reader.read_to_end(&mut bytes)).is_ok()
-        && let Some(lines) = hashes::lines(&bytes, shape)
-    {
-        views.note_lines(path, content.digest(), &lines);
-    }
-}
-
-fn filled(draft: ChangeReceipt, applied: Applied) -> ChangeReceipt {
-    ChangeReceipt {
-        resolved: applied.resolved,
-        before: applied.before.digest(),
-        after: applied.after.digest(),
-        bytes: match applied.after {
-            FileState::Regular { len, .. } => Some(len),
-            _ => None,
-        },
-        publish: Some(applied.publish),
-        made: applied.made,
-        metadata: applied.kept,
-        left: applied.left,
-        ..draft
-    }
 }
 
 /// A precondition that failed on what the call would have made is a call that was made already: a retried write is

@@ -5,7 +5,8 @@ use guard_policy::{
     classify, is_tool_echo,
 };
 
-use super::mutate::{Intended, Intent, Item, Looking, Manner, Mark, mutate};
+use super::intent::{Intended, Intent, Mark};
+use super::mutate::{Item, Looking, Manner, mutate};
 use crate::args::ExpectArg;
 use crate::port::{Content, Last, Mode};
 use crate::request::{Asked, Dangers, Request};
