@@ -1,11 +1,13 @@
 //! A connection that takes its time.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::relay::Relay;
 
 /// The largest piece that is passed on at once.
 const PIECE: usize = 64 * 1024;
@@ -18,14 +20,12 @@ const PIECES: usize = 256;
 /// tasks: an async runtime's clock counts in milliseconds, which is too coarse to measure with.
 #[derive(Debug)]
 pub struct DelayProxy {
-    address: SocketAddr,
     shared: Arc<Shared>,
-    accepts: Option<JoinHandle<()>>,
+    relay: Relay,
 }
 
 #[derive(Debug)]
 struct Shared {
-    upstream: SocketAddr,
     one_way: Duration,
     state: Mutex<State>,
     changed: Condvar,
@@ -45,27 +45,17 @@ impl DelayProxy {
     ///
     /// No port can be had.
     pub fn start(upstream: SocketAddr, round_trip: Duration) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { upstream, one_way: round_trip / 2, state, changed });
-        let accepting = Arc::clone(&shared);
-        let accepts = thread::Builder::new().name("delay-proxy".to_owned()).spawn(move || {
-            while let Ok((client, _)) = listener.accept() {
-                if accepting.state().over {
-                    break;
-                }
-                // A connection that cannot be passed on is closed: that is all its client would see anyway.
-                let _ = accepting.connect(client);
-            }
-        })?;
-        Ok(Self { address, shared, accepts: Some(accepts) })
+        let shared = Arc::new(Shared { one_way: round_trip / 2, state, changed });
+        let connected = Arc::clone(&shared);
+        let relay = Relay::start(upstream, move |client, server| connected.connected(client, server))?;
+        Ok(Self { shared, relay })
     }
 
     /// Returns where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.relay.address()
     }
 
     /// Lets nothing through any more, in either direction, as a network does that is down. No connection is closed.
@@ -92,11 +82,6 @@ impl Drop for DelayProxy {
         self.shared.state().over = true;
         self.release();
         self.cut();
-        // Wakes the thread that accepts.
-        let woken = TcpStream::connect(self.address);
-        if let (Ok(_), Some(accepts)) = (woken, self.accepts.take()) {
-            let _ = accepts.join();
-        }
     }
 }
 
@@ -105,11 +90,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connect(self: &Arc<Self>, client: TcpStream) -> io::Result<()> {
-        let server = TcpStream::connect(self.upstream)?;
-        for stream in [&client, &server] {
-            stream.set_nodelay(true)?;
-        }
+    fn connected(self: &Arc<Self>, client: TcpStream, server: TcpStream) -> io::Result<()> {
         self.state().streams.extend([client.try_clone()?, server.try_clone()?]);
         self.pass(client.try_clone()?, server.try_clone()?)?;
         self.pass(server, client)
@@ -151,6 +132,9 @@ fn take(mut from: TcpStream, one_way: Duration, pieces: &SyncSender<(Instant, Ve
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread::JoinHandle;
+
     use super::*;
 
     /// Sends back what it gets, and ends when its client does.

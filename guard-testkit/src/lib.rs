@@ -24,6 +24,7 @@ pub mod delay;
 pub mod docker;
 pub mod memory;
 pub mod race;
+mod relay;
 pub mod rerun;
 pub mod rival;
 pub mod skip;

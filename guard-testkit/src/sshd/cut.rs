@@ -1,10 +1,11 @@
 //! A connection that is lost after a chosen number of bytes.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
+use crate::relay::Relay;
 use crate::transport::Way;
 
 /// A proxy on a loopback port that ends a TCP connection after a chosen byte, with what is on it in both directions.
@@ -12,20 +13,15 @@ use crate::transport::Way;
 /// What it counts is what is on the wire: of SSH, packets that are encrypted.
 #[derive(Debug)]
 pub struct CutProxy {
-    address: SocketAddr,
     shared: Arc<Shared>,
-    accepts: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    upstream: SocketAddr,
-    state: Mutex<State>,
+    relay: Relay,
 }
 
 #[derive(Debug, Default)]
+struct Shared(Mutex<State>);
+
+#[derive(Debug, Default)]
 struct State {
-    over: bool,
     to: Count,
     from: Count,
     cuts: usize,
@@ -45,26 +41,16 @@ impl CutProxy {
     ///
     /// No port can be had.
     pub fn start(upstream: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
-        let shared = Arc::new(Shared { upstream, state: Mutex::default() });
-        let accepting = Arc::clone(&shared);
-        let accepts = thread::Builder::new().name("cut-proxy".to_owned()).spawn(move || {
-            while let Ok((client, _)) = listener.accept() {
-                if accepting.state().over {
-                    break;
-                }
-                // A connection that cannot be passed on is closed: that is all its client would see anyway.
-                let _ = accepting.connect(client);
-            }
-        })?;
-        Ok(Self { address, shared, accepts: Some(accepts) })
+        let shared = Arc::<Shared>::default();
+        let connected = Arc::clone(&shared);
+        let relay = Relay::start(upstream, move |client, server| connected.connected(client, server))?;
+        Ok(Self { shared, relay })
     }
 
     /// Returns where it listens.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
-        self.address
+        self.relay.address()
     }
 
     /// Returns how many bytes went a way so far, of all connections.
@@ -95,15 +81,7 @@ impl CutProxy {
 
 impl Drop for CutProxy {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
-        state.over = true;
-        state.cut();
-        drop(state);
-        // Wakes the thread that accepts.
-        let woken = TcpStream::connect(self.address);
-        if let (Ok(_), Some(accepts)) = (woken, self.accepts.take()) {
-            let _ = accepts.join();
-        }
+        self.shared.state().cut();
     }
 }
 
@@ -124,14 +102,10 @@ impl State {
 
 impl Shared {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn connect(self: &Arc<Self>, client: TcpStream) -> io::Result<()> {
-        let server = TcpStream::connect(self.upstream)?;
-        for stream in [&client, &server] {
-            stream.set_nodelay(true)?;
-        }
+    fn connected(self: &Arc<Self>, client: TcpStream, server: TcpStream) -> io::Result<()> {
         self.state().streams.extend([client.try_clone()?, server.try_clone()?]);
         self.pass(Way::ToShell, client.try_clone()?, server.try_clone()?)?;
         self.pass(Way::FromShell, server, client)
@@ -168,6 +142,8 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+
     use super::*;
 
     #[test]
