@@ -76,6 +76,9 @@ pub(super) async fn a_patch_whose_session_is_killed_is_all_or_none_or_says_what_
         line.faults.plan(Way::FromShell, At::request(Method::Commit, 1).byte(byte), fault);
         let reply = line.call("apply_patch", &patch(PATCH)).await;
         same(&format!("{what}: faults to come"), &line.faults.pending(), &0)?;
+        // Of a request that had not left, the next session clears away what was staged.
+        let look = line.call("stat", &json!({ "path": "p" })).await;
+        same(&format!("{what}: a look afterwards"), &look.outcome, &Outcome::Done)?;
         let told = judge(&bench, &what, &reply, (&old, &new))?;
         line.faults.orphans_end().await;
         same(&format!("{what}: later"), &judge(&bench, &what, &reply, (&old, &new))?, &told)?;
