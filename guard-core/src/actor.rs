@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use guard_policy::{Code, Digest, Refusal, Rights, Tool, Views};
+use guard_policy::{Code, Digest, Refusal, Rights, Switch, Tool, Views};
 use serde_json::Value;
 
 use crate::approve::Approver;
@@ -39,6 +39,8 @@ pub(crate) struct ActorState {
     pub(crate) rights: Rights,
     /// Who is asked before a change is made: every one of them.
     pub(crate) approvers: Vec<Arc<dyn Approver>>,
+    /// Whether there is somebody for what needs an approval: for each of those whose restrictions hold.
+    pub(crate) has_approver: bool,
     pub(crate) record: Arc<Record>,
 }
 
@@ -82,8 +84,9 @@ impl Record {
 impl Actor {
     pub(crate) fn new(guard: Arc<GuardState>, name: String, rights: Rights) -> Self {
         let approvers = guard.approvers();
+        let has_approver = !approvers.is_empty();
         let record = Arc::new(Record::new(guard.ops.target().clone()));
-        Self { state: Arc::new(ActorState { guard, name, rights, approvers, record }) }
+        Self { state: Arc::new(ActorState { guard, name, rights, approvers, has_approver, record }) }
     }
 
     /// Makes a caller that acts in this actor's name and by its record, with `guard`'s target and policy, under the
@@ -93,6 +96,7 @@ impl Actor {
         guard: &Arc<GuardState>,
         rights: &Rights,
         approvers: &[Arc<dyn Approver>],
+        has_approver: bool,
     ) -> Self {
         let own = &self.state;
         let mut rights = rights.and(&own.rights);
@@ -109,9 +113,16 @@ impl Actor {
                 name: own.name.clone(),
                 rights,
                 approvers: all,
+                // That nobody can be asked is a restriction too.
+                has_approver: has_approver && own.has_approver,
                 record: Arc::clone(&own.record),
             }),
         }
+    }
+
+    /// Tells whether views are recorded and checked.
+    pub(crate) fn records(&self) -> bool {
+        self.state.guard.policy.views == Switch::On
     }
 
     pub(crate) fn state(&self) -> &ActorState {
@@ -157,6 +168,7 @@ impl Actor {
                 name: name.into(),
                 rights: own.rights.and(rights),
                 approvers: own.approvers.clone(),
+                has_approver: own.has_approver,
                 record,
             }),
         }
@@ -191,7 +203,9 @@ impl Actor {
     /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
     pub async fn vouch(&self, path: &str, digest: Digest) -> Result<(), Failure> {
         let resolved = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path, Last::Follow).await?;
-        self.state.views().vouch(&resolved, digest);
+        if self.records() {
+            self.state.views().vouch(&resolved, digest);
+        }
         Ok(())
     }
 
@@ -206,9 +220,11 @@ impl Actor {
     /// As [`Actor::stat`]: the path has to be resolved to know whose view it is.
     pub async fn vouch_link(&self, path: &str, text: impl Into<String>) -> Result<(), Failure> {
         let resolved = self.request(Tool::Stat, vec![path.to_owned()]).resolve(path, Last::Itself).await?;
-        let mut views = self.state.views();
-        let now = views.begin();
-        views.record_link(&resolved, now, text.into());
+        if self.records() {
+            let mut views = self.state.views();
+            let now = views.begin();
+            views.record_link(&resolved, now, text.into());
+        }
         Ok(())
     }
 
@@ -221,7 +237,11 @@ impl Actor {
     /// Returns what this actor has seen, to be stored and taken over by an actor of a later process.
     #[must_use]
     pub fn save(&self) -> SavedViews {
-        SavedViews { target: self.state.record.target.clone(), views: self.views() }
+        SavedViews {
+            actor: self.state.name.clone(),
+            target: self.state.record.target.clone(),
+            views: self.views(),
+        }
     }
 
     /// Takes over what an actor has seen in an earlier process, as far as it is still there.
@@ -232,7 +252,8 @@ impl Actor {
     ///
     /// # Errors
     ///
-    /// `target-changed` where the views are of another target; [`Failure`] where the target cannot be asked. Nothing is
+    /// `target-changed` where the views are of another target, `invalid-arguments` where they are of an actor of
+    /// another name: a child's reading licenses its parent as little over a restart as before; [`Failure`] where the target cannot be asked. Nothing is
     /// taken over then.
     pub async fn resume(&self, saved: SavedViews) -> Result<Resumed, Failure> {
         recheck::resume(self, saved).await

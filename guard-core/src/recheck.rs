@@ -18,6 +18,8 @@ use crate::request::{Request, Site};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SavedViews {
+    /// Whose they are: what one actor has seen licenses no other.
+    pub actor: String,
     /// Where the paths are.
     pub target: TargetId,
     /// The views, with their version.
@@ -89,13 +91,20 @@ pub(crate) async fn resume(actor: &Actor, saved: SavedViews) -> Result<Resumed, 
         let detail = format!("the views are of {}, and this is {target}", saved.target);
         return Err(Refusal::new(Code::TargetChanged, "", &detail).into());
     }
+    if saved.actor != actor.name() {
+        let detail = format!("the views are of the actor `{}`, and this is `{}`", saved.actor, actor.name());
+        return Err(Refusal::new(Code::InvalidArguments, "", &detail).into());
+    }
+    if !actor.records() {
+        let dropped = saved.views.iter().map(|(path, _)| path.clone()).collect();
+        return Ok(Resumed { kept: Vec::new(), dropped, round_trips: 0 });
+    }
     let began = actor.state().views().begin();
-    let compared = ask(actor, &saved.views).await?;
+    let compared = ask(actor, &saved.views, Locking::Free).await?;
     let mut resumed = Resumed { kept: Vec::new(), dropped: compared.beyond, round_trips: compared.trips };
     let mut views = actor.state().views();
     for Compared { path, view, now } in compared.asked {
-        if now.is_some_and(|now| view.is_of(&now)) {
-            views.restore(&path, began, view);
+        if now.is_some_and(|now| view.is_of(&now)) && views.restore(&path, began, view) {
             resumed.kept.push(path);
         } else {
             resumed.dropped.push(path);
@@ -108,18 +117,38 @@ pub(crate) async fn resume(actor: &Actor, saved: SavedViews) -> Result<Resumed, 
 pub(crate) async fn drift(actor: &Actor) -> Result<Drift, Failure> {
     let (seen, began) = {
         let views = actor.state().views();
-        (views.clone(), views.begin())
+        (if actor.records() { views.clone() } else { Views::new() }, views.begin())
     };
-    let compared = ask(actor, &seen).await?;
-    let mut drift = Drift { changed: Vec::new(), unknown: compared.beyond, round_trips: compared.trips };
+    let first = ask(actor, &seen, Locking::Free).await?;
+    let mut drift = Drift { changed: Vec::new(), unknown: first.beyond, round_trips: first.trips };
+    let mut suspects = Vec::new();
+    for Compared { path, view, now } in first.asked {
+        match now {
+            // What was told of it before is over.
+            Some(now) if view.is_of(&now) => {
+                actor.state().views().has_drifted(&path, began, &now);
+            }
+            _ => suspects.push(path),
+        }
+    }
+    if suspects.is_empty() {
+        return Ok(drift);
+    }
+    // Once more, under the locks: a commit of this actor that was under way is over by then, with its views.
+    let seen = actor.state().views().only(&suspects);
+    let began = actor.state().views().begin();
+    let again = ask(actor, &seen, Locking::Locked).await?;
+    drift.round_trips += again.trips;
+    drift.unknown.extend(again.beyond);
     let mut views = actor.state().views();
-    for Compared { path, view, now } in compared.asked {
-        // What this actor did meanwhile is no drift, and what it read meanwhile it knows.
+    for Compared { path, view, now } in again.asked {
+        // What this actor read meanwhile it knows.
         if !views.get(&path).is_some_and(|current| current.is_of_same_version(&view)) {
             continue;
         }
         match now {
-            None => drift.unknown.push(path),
+            // Above the limit there is no digest, so that nobody can tell.
+            None | Some(FileState::Regular { digest: None, .. }) => drift.unknown.push(path),
             Some(now) if views.has_drifted(&path, began, &now) => {
                 drift.changed.push(Drifted { path, seen: SeenVersion::from(&view), now });
             }
@@ -127,6 +156,13 @@ pub(crate) async fn drift(actor: &Actor) -> Result<Drift, Failure> {
         }
     }
     Ok(drift)
+}
+
+/// Whether commits of this process are waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locking {
+    Free,
+    Locked,
 }
 
 /// A view beside what is there.
@@ -145,13 +181,13 @@ struct Answers {
 }
 
 /// Asks about all paths in one request.
-async fn ask(actor: &Actor, views: &Views) -> Result<Answers, Failure> {
+async fn ask(actor: &Actor, views: &Views, locking: Locking) -> Result<Answers, Failure> {
     let paths: Vec<String> = views.iter().map(|(path, _)| path.to_string()).collect();
     let (request, views) = (actor.request(Tool::Stat, paths), views.clone());
-    request.audited(|request| answers(request, views)).await
+    request.audited(|request| answers(request, views, locking)).await
 }
 
-async fn answers(mut request: Request, views: Views) -> Result<Answers, Failure> {
+async fn answers(mut request: Request, views: Views, locking: Locking) -> Result<Answers, Failure> {
     let mut answers = Answers { asked: Vec::new(), beyond: Vec::new(), trips: 0 };
     let mut sites: Vec<Site> = Vec::new();
     for (path, view) in views.iter() {
@@ -166,6 +202,19 @@ async fn answers(mut request: Request, views: Views) -> Result<Answers, Failure>
         }
     }
     if !sites.is_empty() {
+        let _locked = match locking {
+            Locking::Free => None,
+            Locking::Locked => Some(request.lock(&sites.iter().collect::<Vec<_>>()).await),
+        };
+        if locking == Locking::Locked {
+            // What was waited for may have changed what was seen.
+            let views = request.actor.views();
+            for compared in &mut answers.asked {
+                if let Some(view) = views.get(&compared.path) {
+                    compared.view.clone_from(view);
+                }
+            }
+        }
         let digest = request.digest_depth();
         let asks: Vec<(&Site, Last, Depth)> = sites.iter().map(|site| (site, Last::Itself, digest)).collect();
         let found = request.stat_all(&asks).await?;

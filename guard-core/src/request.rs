@@ -185,7 +185,7 @@ impl Request {
         };
         let facts = Facts {
             rights: &self.actor.rights,
-            approver: if self.asks() { ApproverSet::Yes } else { ApproverSet::No },
+            approver: if self.actor.has_approver { ApproverSet::Yes } else { ApproverSet::No },
             roots: &guard.roots,
             home: guard.home(),
             path: &site.expect,

@@ -96,7 +96,8 @@ impl Toolbox {
         let tool = named(&self.guard, name)?;
         let definition = self.guard.tools.all.iter().find(|definition| definition.name == name);
         let definition = Arc::clone(definition.ok_or_else(|| disabled(tool))?);
-        let actor = actor.acting(&self.guard, &Rights::default(), &self.guard.approvers());
+        let approvers = self.guard.approvers();
+        let actor = actor.acting(&self.guard, &Rights::default(), &approvers, !approvers.is_empty());
         if actor.rights().disabled.contains(&tool) {
             return Err(disabled(tool));
         }
@@ -154,7 +155,7 @@ impl BoundTool {
     /// Makes the same tool for another actor: its calls meet that actor's views.
     ///
     /// The restrictions of both hold: it only reads if either does, it is disabled if it is for either, it reaches only
-    /// what is within the roots of both, and the approvers of both are asked. The target, the policy (limits, denied
+    /// what is within the roots of both, the approvers of both are asked, and what needs an approval needs one of each. The target, the policy (limits, denied
     /// paths, protection on or off) and the definition stay those of this tool. If the actor is of another target,
     /// every call is refused with `target-changed`: what was seen there says nothing of this one.
     #[must_use]
@@ -163,7 +164,7 @@ impl BoundTool {
         Self {
             tool: self.tool,
             definition: Arc::clone(&self.definition),
-            actor: actor.acting(&own.guard, &own.rights, &own.approvers),
+            actor: actor.acting(&own.guard, &own.rights, &own.approvers, own.has_approver),
         }
     }
 }

@@ -5,10 +5,13 @@ mod common;
 use std::sync::Arc;
 
 use common::{Bench, code, done, path, reads};
-use guard_core::policy::{Access, Code, Digest, FileState, Rights, Tool, Views, Within};
+use guard_core::policy::{
+    Access, Code, Digest, FileState, Limits, Policy, Rights, Switch, Tool, Views, Within,
+};
 use guard_core::port::FileOps;
 use guard_core::{
-    ByteWindow, DeleteFile, Drift, EditFile, Guard, ReadFile, SavedViews, SeenVersion, StatPaths, WriteFile,
+    ByteWindow, DeleteFile, Drift, EditFile, Guard, MoveFile, ReadFile, SavedViews, SeenVersion, StatPaths,
+    WriteFile,
 };
 use guard_testkit::memory::Memory;
 use guard_testkit::wrap::{Failing, Fault, Method, When};
@@ -49,7 +52,7 @@ async fn what_is_still_there_need_not_be_read_again_and_what_changed_is_not_trus
     bench.world.unlink("/ws/turned").unwrap();
     bench.world.symlink("changed", "/ws/turned").unwrap();
 
-    let after = bench.guard.actor("after");
+    let after = bench.guard.actor("main");
     bench.ops.take();
     let resumed = after.resume(saved).await.unwrap();
     assert_eq!(bench.ops.take().total(), 1, "one request for all of them");
@@ -86,7 +89,7 @@ async fn what_was_seen_meanwhile_stands() {
     reads(&before, "a").await;
     let whole = before.save();
     for (saved, expected) in [(part, Some(Code::PartiallyRead)), (whole, None)] {
-        let actor = Arc::new(bench.guard.actor("after"));
+        let actor = Arc::new(bench.guard.actor("main"));
         // While the versions are compared, this actor writes: what was stored is older than that.
         let writer = Arc::clone(&actor);
         bench.barrier().once_async(Method::Stat, When::After, move || async move {
@@ -100,7 +103,7 @@ async fn what_was_seen_meanwhile_stands() {
         done(actor.write_file(WriteFile::new("b", "again\n")).await);
         bench.world.unlink("/ws/b").unwrap();
     }
-    let actor = Arc::new(bench.guard.actor("late"));
+    let actor = Arc::new(bench.guard.actor("main"));
     reads(&actor, "a").await;
     let saved = actor.save();
     let writer = Arc::clone(&actor);
@@ -132,18 +135,18 @@ async fn views_of_another_target_or_version_or_place_are_not_taken_over() {
     elsewhere.world().mkdir("/ws/inner").unwrap();
     elsewhere.world().create("/ws/inner/a", b"one\n").unwrap();
     let ops: Arc<dyn FileOps> = Arc::new(elsewhere);
-    let other = Guard::builder(ops).root(path("/ws"), Access::ReadWrite).open().await.unwrap().actor("other");
+    let other = Guard::builder(ops).root(path("/ws"), Access::ReadWrite).open().await.unwrap().actor("main");
     assert_eq!(code(other.resume(saved.clone()).await), Code::TargetChanged);
     assert_eq!(other.views(), Views::new());
 
     // Outside of the roots, or of what the actor is held to.
     let ops: Arc<dyn FileOps> = Arc::<common::Ops>::clone(&bench.ops);
     let inner =
-        Guard::builder(ops).root(path("/ws/inner"), Access::ReadWrite).open().await.unwrap().actor("inner");
+        Guard::builder(ops).root(path("/ws/inner"), Access::ReadWrite).open().await.unwrap().actor("main");
     let resumed = inner.resume(saved.clone()).await.unwrap();
     assert_eq!((resumed.kept, resumed.dropped), (vec![path("/ws/inner/a")], vec![path("/ws/other/b")]));
     let within = vec![Within::new([(path("/ws/other"), Access::ReadWrite)])];
-    let held = bench.guard.actor_with("held", Rights { within, ..Rights::default() });
+    let held = bench.guard.actor_with("main", Rights { within, ..Rights::default() });
     let resumed = held.resume(saved.clone()).await.unwrap();
     assert_eq!((resumed.kept, resumed.dropped), (vec![path("/ws/other/b")], vec![path("/ws/inner/a")]));
 
@@ -166,9 +169,9 @@ async fn a_target_that_cannot_be_asked_leaves_nothing_taken_over() {
     let failing = Arc::new(Failing::new(memory));
     let ops: Arc<dyn FileOps> = Arc::<Failing<Memory>>::clone(&failing);
     let guard = Guard::builder(ops).root(path("/ws"), Access::ReadWrite).open().await.unwrap();
-    let before = guard.actor("before");
+    let before = guard.actor("main");
     reads(&before, "a").await;
-    let after = guard.actor("after");
+    let after = guard.actor("main");
     failing.fail(Method::Stat, 1, When::Before, Fault::Unavailable);
     assert_eq!(code(after.resume(before.save()).await), Code::StateUnavailable);
     assert_eq!(after.views(), Views::new());
@@ -275,4 +278,99 @@ async fn a_child_drifts_by_its_own_record() {
     reads(&child, "a").await;
     bench.world.write("/ws/a", b"three\n").unwrap();
     assert_eq!(told(&child.drift().await.unwrap()), ["a"], "a host asks, whatever tools the child has");
+}
+
+#[tokio::test]
+async fn what_another_actor_has_seen_is_not_taken_over() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/a", b"one\n").unwrap();
+    let parent = bench.actor();
+    let child = parent.child("child");
+    reads(&child, "a").await;
+    assert_eq!(code(parent.resume(stored(&child.save())).await), Code::InvalidArguments);
+    assert_eq!(code(parent.write_file(WriteFile::new("a", "mine\n")).await), Code::NotRead);
+    assert_eq!(parent.child("child").resume(child.save()).await.unwrap().kept, [path("/ws/a")]);
+}
+
+#[tokio::test]
+async fn what_was_stored_and_what_was_seen_meanwhile_add_up() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/a", b"1\n2\n").unwrap();
+    let before = bench.actor();
+    let line = |offset| ReadFile { offset: Some(offset), limit: Some(1), ..ReadFile::new("a") };
+    before.read_file(line(1)).await.unwrap();
+    let after = bench.actor();
+    after.read_file(line(2)).await.unwrap();
+    assert_eq!(after.resume(before.save()).await.unwrap().kept, [path("/ws/a")]);
+    done(after.write_file(WriteFile::new("a", "new\n")).await);
+    // Of another version that was read meanwhile nothing is kept, and that is said.
+    let late = bench.actor();
+    let saved = after.save();
+    let (busy, world) = (bench.actor(), bench.world.clone());
+    let busy = Arc::new(busy);
+    let reader = Arc::clone(&busy);
+    bench.barrier().once_async(Method::Stat, When::After, move || async move {
+        world.write("/ws/a", b"newer\n").unwrap();
+        reads(&reader, "a").await;
+    });
+    assert_eq!(busy.resume(saved).await.unwrap().dropped, [path("/ws/a")]);
+    assert_eq!(code(late.write_file(WriteFile::new("a", "mine\n")).await), Code::NotRead);
+}
+
+#[tokio::test]
+async fn an_own_commit_that_is_under_way_is_no_drift() {
+    let bench = Bench::new().await;
+    bench.world.create("/ws/a", b"one\n").unwrap();
+    bench.world.create("/ws/m", b"one\n").unwrap();
+    let actor = Arc::new(bench.actor());
+    reads(&actor, "a").await;
+    reads(&actor, "m").await;
+    for call in ["write", "move"] {
+        // The target has carried it out, and the actor has not heard of it.
+        let mut gate = bench.barrier().hold(Method::Commit, When::After);
+        let busy = Arc::clone(&actor);
+        let commit = tokio::spawn(async move {
+            if call == "write" {
+                done(busy.write_file(WriteFile::new("a", "mine\n")).await);
+            } else {
+                done(busy.move_file(MoveFile::new("m", "n")).await);
+            }
+        });
+        gate.reached().await;
+        let looks = Arc::clone(&actor);
+        let drift = tokio::spawn(async move { looks.drift().await.unwrap() });
+        while bench.ops.counts().stat == 0 {
+            tokio::task::yield_now().await;
+        }
+        gate.open();
+        commit.await.unwrap();
+        assert_eq!(told(&drift.await.unwrap()), [""; 0], "{call}");
+        bench.ops.take();
+    }
+    done(actor.write_file(WriteFile::new("n", "its view went along\n")).await);
+}
+
+#[tokio::test]
+async fn what_nobody_can_tell_is_no_drift_and_without_views_there_is_none() {
+    let limits = Limits { digest: 4, ..Limits::default() };
+    let bench = Bench::with_policy(Policy { limits, ..Policy::default() }).await;
+    bench.world.create("/ws/a", b"12345678").unwrap();
+    let actor = bench.actor();
+    actor.vouch("a", Digest::of(b"12345678")).await.unwrap();
+    let drift = actor.drift().await.unwrap();
+    assert_eq!((drift.changed, drift.unknown), (Vec::new(), vec![path("/ws/a")]));
+
+    let bench = Bench::with_policy(Policy { views: Switch::Off, ..Policy::default() }).await;
+    bench.world.create("/ws/a", b"one\n").unwrap();
+    let guarded = Bench::new().await;
+    guarded.world.create("/ws/a", b"one\n").unwrap();
+    let seen = guarded.actor();
+    reads(&seen, "a").await;
+    let actor = bench.actor();
+    bench.ops.take();
+    assert_eq!(actor.resume(seen.save()).await.unwrap().dropped, [path("/ws/a")]);
+    done(actor.write_file(WriteFile::new("b", "mine\n")).await);
+    actor.vouch("a", Digest::of(b"one\n")).await.unwrap();
+    assert_eq!(actor.views(), Views::new());
+    assert_eq!(told(&actor.drift().await.unwrap()), [""; 0]);
 }

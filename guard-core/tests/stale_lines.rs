@@ -153,7 +153,7 @@ async fn the_hashes_outlast_a_process_and_hold_no_content() {
     reads(&before, "a.txt").await;
     let json = serde_json::to_string(&before.save()).unwrap();
     assert!(!json.contains("secret") && !json.contains("another"), "{json}");
-    let after = bench.guard.actor("after");
+    let after = bench.guard.actor("main");
     after.resume(serde_json::from_str(&json).unwrap()).await.unwrap();
     bench.world.write("/ws/a.txt", b"a secret line\nyet another\n").unwrap();
     assert_eq!(lines(&stale(&after, "a.txt").await), "2 gone 0");
@@ -173,4 +173,28 @@ async fn an_edit_on_what_moved_on_goes_through_and_says_so() {
     let refused = actor.write_file(WriteFile::new("a.txt", "mine\n")).await.unwrap_err().refusal;
     assert_eq!(refused.code, Code::PartiallyRead);
     assert!(bench.content("a.txt").starts_with("one\n"));
+}
+
+struct Changes(guard_testkit::memory::World);
+
+#[async_trait::async_trait]
+impl guard_core::Approver for Changes {
+    async fn approve(&self, _: &guard_core::Proposal<'_>) -> guard_core::Answer {
+        self.0.write("/ws/a.txt", b"1\ntwo\n").expect("nothing is in the way");
+        guard_core::Answer::Approve
+    }
+}
+
+#[tokio::test]
+async fn what_changed_while_somebody_was_asked_is_told_by_lines_too() {
+    let memory = guard_testkit::memory::Memory::new();
+    let world = memory.world();
+    world.create("/ws/a.txt", b"1\n2\n").unwrap();
+    let builder = guard_core::Guard::builder(std::sync::Arc::new(memory));
+    let builder = builder.approver(std::sync::Arc::new(Changes(world)));
+    let root = common::path("/ws");
+    let guard = builder.root(root, guard_core::policy::Access::ReadWrite).open().await.unwrap();
+    let actor = guard.actor("main");
+    reads(&actor, "a.txt").await;
+    assert_eq!(lines(&stale(&actor, "a.txt").await), "2 gone 0");
 }

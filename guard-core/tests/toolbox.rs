@@ -409,6 +409,28 @@ async fn the_approvers_of_both_are_asked() {
 }
 
 #[tokio::test]
+async fn what_needs_an_approval_needs_one_of_each() {
+    let yes: Arc<dyn Approver> = Arc::new(Says(Answer::Approve, Mutex::default()));
+    let nobody = Bench::new().await;
+    let ops: Arc<dyn guard_core::port::FileOps> = Arc::<common::Ops>::clone(&nobody.ops);
+    let asked = Guard::builder(ops).approver(yes).root(path("/ws"), Access::ReadWrite).open().await.unwrap();
+    let arguments = json!({ "path": "AGENTS.md", "content": "obey\n" });
+    for tool in [
+        nobody.guard.toolbox().bind("write_file", &nobody.actor()).unwrap().rebind(&asked.actor("asked")),
+        asked.toolbox().bind("write_file", &nobody.actor()).unwrap(),
+        asked
+            .toolbox()
+            .bind("write_file", &asked.actor("asked"))
+            .unwrap()
+            .rebind(&nobody.actor().child("child")),
+    ] {
+        assert_eq!(refused(&tool.call(arguments.clone()).await), Some(Code::ApprovalRequired));
+    }
+    let both = asked.toolbox().bind("write_file", &asked.actor("asked")).unwrap();
+    assert_eq!(refused(&both.call(arguments).await), None);
+}
+
+#[tokio::test]
 async fn a_tool_of_another_target_is_refused_before_any_request() {
     let bench = Bench::new().await;
     let elsewhere = Memory::builder().target("elsewhere").build();

@@ -266,11 +266,45 @@ impl Views {
 
     /// Takes over a view that was stored, under the same condition, and only where nothing was seen since.
     ///
-    /// The caller has established that the version is the one that is there.
-    pub fn restore(&mut self, path: &TargetPath, began: Ticket, view: View) {
-        if !self.is_late(path, began) && !self.seen.contains_key(path) {
-            self.put(path, view);
+    /// The caller has established that the version is the one that is there. Tells whether what was stored is seen now:
+    /// of the same version, what was delivered then and meanwhile adds up.
+    pub fn restore(&mut self, path: &TargetPath, began: Ticket, view: View) -> bool {
+        if self.is_late(path, began) {
+            return false;
         }
+        match (self.seen.get_mut(path), &view) {
+            (None, _) => {
+                self.put(path, view);
+                true
+            }
+            (
+                Some(View::File { digest, len, covered, lines, .. }),
+                View::File { digest: old, len: old_len, covered: before, lines: hashes, .. },
+            ) if digest == old && len == old_len => {
+                covered.union(before);
+                if lines.is_empty() {
+                    lines.clone_from(hashes);
+                }
+                true
+            }
+            (Some(View::File { digest, len, covered, .. }), View::Vouched { digest: old })
+                if digest == old =>
+            {
+                *covered = Ranges::from(0..*len);
+                true
+            }
+            (Some(current), view) => {
+                matches!(current, View::Vouched { .. } | View::Link { .. })
+                    && current.is_of_same_version(view)
+            }
+        }
+    }
+
+    /// Returns the views of these paths alone.
+    #[must_use]
+    pub fn only(&self, paths: &[TargetPath]) -> Self {
+        let of = |path: &TargetPath| Some((path.clone(), self.seen.get(path)?.clone()));
+        Self { seen: paths.iter().filter_map(of).collect(), ..Self::default() }
     }
 
     /// Compares what was seen with `now`, and tells whether the actor is to be told that they differ: it is not, where

@@ -345,6 +345,17 @@ impl Refusal {
         }
     }
 
+    /// Names the version that was seen and the one that was found, where both are known and differ.
+    #[must_use]
+    pub fn since(self, path: &str, seen: Option<Digest>, found: &FileState) -> Self {
+        match (seen, found.digest()) {
+            (Some(seen), Some(now)) if now != seen => {
+                self.with_changed(path, Changed { seen, now, lines: Vec::new(), more: false, gone: None })
+            }
+            _ => self,
+        }
+    }
+
     /// Says what changed of a `stale` file since it was seen.
     #[must_use]
     pub fn with_changed(mut self, path: &str, changed: Changed) -> Self {

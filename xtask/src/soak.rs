@@ -7,10 +7,10 @@ use crate::skips::Skips;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Rounds of each race against the local target.
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Rounds of creations and of replacements on each target over SSH and in a container.
-    #[arg(long, default_value_t = 2_000)]
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     remote_rounds: u32,
     /// Where to race.
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Target::Local, Target::Ssh, Target::Docker])]

@@ -21,18 +21,9 @@ pub(super) enum Meeting {
     /// The same run of the same machine.
     Same,
     /// The same machine, which was started again meanwhile: nothing that ran on it runs any more.
-    Restarted(Restart),
+    Restarted,
     /// Another machine.
     Another,
-}
-
-/// What kind of start lies between two sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Restart {
-    /// The kernel was started too, so that disks may have other numbers.
-    boot: bool,
-    /// The transport knows that it is the same machine.
-    vouched: bool,
 }
 
 /// Opens a session, and finds out what it is on.
@@ -40,13 +31,21 @@ pub(super) async fn meet(
     transport: &dyn Transport,
     settings: &Settings,
 ) -> Result<(Connection, Met), ConnectError> {
+    let before = machine(transport, settings).await?;
     let connection = Connection::open(transport, settings).await?;
-    // After the hello: it came from a process that still ran then, so that no start lies between the two.
-    let machine = tokio::time::timeout(settings.opening, transport.machine()).await.map_err(|_| {
-        TransportError::Unreachable { why: "which machine it is was not told in time".to_owned() }
-    })??;
+    let machine = machine(transport, settings).await?;
+    if machine != before {
+        return Err(TransportError::Unreachable { why: "it was started again meanwhile".to_owned() }.into());
+    }
     let hello = connection.hello.clone();
     Ok((connection, Met { hello, machine }))
+}
+
+/// Asks the transport, before the hello and after it, so that no start lies between the two.
+async fn machine(transport: &dyn Transport, settings: &Settings) -> Result<Option<Machine>, ConnectError> {
+    let asked = tokio::time::timeout(settings.opening, transport.machine()).await;
+    let late = |_| TransportError::Unreachable { why: "which machine it is was not told in time".to_owned() };
+    Ok(asked.map_err(late)??)
 }
 
 impl Met {
@@ -67,21 +66,16 @@ impl Met {
         match (&self.machine, &now.machine) {
             (Some(first), Some(now)) if first.id != now.id => return Meeting::Another,
             (Some(first), Some(now)) if first.run != now.run => {
-                return Meeting::Restarted(Restart { boot, vouched: true });
+                return Meeting::Restarted;
             }
             (Some(_), Some(_)) if boot || same("machine") == Some(false) => return Meeting::Another,
             (Some(_), Some(_)) => {}
             // Whoever knew it and does not know it any more leads elsewhere.
             (Some(_), None) | (None, Some(_)) => return Meeting::Another,
             (None, None) => {
-                if same("machine") == Some(false) {
+                // A host that was started again says the same as a copy of it, which has another past.
+                if same("machine") == Some(false) || boot {
                     return Meeting::Another;
-                }
-                if boot {
-                    return match same("machine") {
-                        Some(true) => Meeting::Restarted(Restart { boot, vouched: false }),
-                        _ => Meeting::Another,
-                    };
                 }
                 // Something has to say that it is the same.
                 if same("machine").is_none() && same("rootid").is_none() {
@@ -93,23 +87,21 @@ impl Met {
     }
 }
 
-impl Restart {
-    /// Tells whether the directory that is at a root's path after a restart is taken for the root: `DEVICE:INODE`
-    /// before and after.
-    ///
-    /// On a disk a directory keeps its inode, and the disk its number until the kernel is started again. Filesystems
-    /// without a disk (overlays, memory, FUSE) get another number with each mount, and some number their directories
-    /// anew; there the path on a machine that the transport knows is all that there is, and the digests of what was
-    /// seen decide about contents.
-    pub(super) fn keeps(self, before: &str, after: &str) -> bool {
-        let (Some((disk, inode)), Some((disk_now, inode_now))) = (parts(before), parts(after)) else {
-            return false;
-        };
-        match (is_of_a_disk(disk), is_of_a_disk(disk_now)) {
-            (true, true) => inode == inode_now && (disk == disk_now || self.boot),
-            (false, false) => self.vouched || inode == inode_now,
-            _ => false,
-        }
+/// Tells whether the directory that is at a root's path after a restart is taken for the root: `DEVICE:INODE` before and
+/// after.
+///
+/// On a disk a directory keeps its inode, and the disk its number. Filesystems without a disk of their own (overlays,
+/// memory, FUSE; btrfs and network filesystems as well) get another number with each mount, and some number their
+/// directories anew; there the path on a machine that the transport knows is all that there is, and the digests of what
+/// was seen decide about contents.
+pub(super) fn keeps(before: &str, after: &str) -> bool {
+    let (Some((disk, inode)), Some((disk_now, inode_now))) = (parts(before), parts(after)) else {
+        return false;
+    };
+    match (is_of_a_disk(disk), is_of_a_disk(disk_now)) {
+        (true, true) => (disk, inode) == (disk_now, inode_now),
+        (false, false) => true,
+        _ => false,
     }
 }
 
@@ -134,15 +126,13 @@ mod tests {
         Met { hello: Hello { facts: facts.collect() }, machine }
     }
 
-    const BOOT: Meeting = Meeting::Restarted(Restart { boot: true, vouched: false });
-
     #[test]
     fn another_machine_is_told_by_what_its_shell_says() {
         use Meeting::{Another, Same};
         let first = met(&[("machine", "m"), ("bootid", "b"), ("rootid", "1:2"), ("uid", "0")], None);
         for (now, expected) in [
             (&[("machine", "m"), ("bootid", "b"), ("rootid", "1:2"), ("uid", "0")][..], Same),
-            (&[("machine", "m"), ("bootid", "c"), ("rootid", "9:2"), ("uid", "0")], BOOT),
+            (&[("machine", "m"), ("bootid", "c"), ("rootid", "9:2"), ("uid", "0")], Another),
             (&[("machine", "m"), ("bootid", "b"), ("rootid", "9:2"), ("uid", "0")], Another),
             (&[("machine", "n"), ("bootid", "c"), ("rootid", "1:2"), ("uid", "0")], Another),
             (&[("machine", "n"), ("bootid", "b"), ("rootid", "1:2"), ("uid", "0")], Another),
@@ -168,9 +158,9 @@ mod tests {
             (Some(moved), Some(("one", "monday")), Another),
             (Some(booted), Some(("one", "monday")), Another),
             (Some(renamed), Some(("one", "monday")), Another),
-            (Some(renamed), Some(("one", "tuesday")), Restarted(Restart { boot: false, vouched: true })),
-            (Some(moved), Some(("one", "tuesday")), Restarted(Restart { boot: false, vouched: true })),
-            (Some(booted), Some(("one", "tuesday")), Restarted(Restart { boot: true, vouched: true })),
+            (Some(renamed), Some(("one", "tuesday")), Restarted),
+            (Some(moved), Some(("one", "tuesday")), Restarted),
+            (Some(booted), Some(("one", "tuesday")), Restarted),
             (Some(("uid", "1")), Some(("one", "tuesday")), Another),
             (None, Some(("other", "monday")), Another),
             (None, Some(("other", "tuesday")), Another),
@@ -189,25 +179,17 @@ mod tests {
     fn a_root_is_kept_over_a_restart_where_nothing_says_that_it_is_another_directory() {
         // 8:1 is a disk's partition, 0:50 and 0:51 are no disks'.
         let (disk, other, overlay, anew) = ("2049:7", "2065:7", "50:7", "51:9");
-        for (boot, vouched, before, after, kept) in [
-            (false, true, disk, disk, true),
-            (false, true, disk, "2049:8", false),
-            (false, true, disk, other, false),
-            (false, true, disk, overlay, false),
-            (false, true, overlay, disk, false),
-            (false, true, overlay, anew, true),
-            (true, true, disk, other, true),
-            (true, true, disk, "2065:8", false),
-            (true, true, overlay, anew, true),
-            (true, false, disk, other, true),
-            (true, false, disk, "2065:8", false),
-            (true, false, overlay, "51:7", true),
-            (true, false, overlay, anew, false),
-            (true, true, "lost", "lost", false),
-            (true, true, "lost", overlay, false),
+        for (before, after, kept) in [
+            (disk, disk, true),
+            (disk, "2049:8", false),
+            (disk, other, false),
+            (disk, overlay, false),
+            (overlay, disk, false),
+            (overlay, anew, true),
+            ("lost", "lost", false),
+            ("lost", overlay, false),
         ] {
-            let restart = Restart { boot, vouched };
-            assert_eq!(restart.keeps(before, after), kept, "{restart:?} {before} {after}");
+            assert_eq!(keeps(before, after), kept, "{before} {after}");
         }
         assert!(is_of_a_disk(66_306), "259:2, an NVMe disk's");
     }

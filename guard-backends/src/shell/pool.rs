@@ -6,7 +6,7 @@ use guard_core::port::{OpError, Transport};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::{Connection, Item, Lost, Sink};
-use super::identity::{Meeting, Met, Restart, meet};
+use super::identity::{Meeting, Met, keeps, meet};
 use super::query::Items;
 use super::roots::Roots;
 use super::settings::Settings;
@@ -127,9 +127,9 @@ impl Pool {
         let meeting = self.met.lock().unwrap_or_else(PoisonError::into_inner).meets(&now);
         match meeting {
             Meeting::Same => {}
-            Meeting::Restarted(restart) => {
-                tracing::info!(?restart, "the machine was started again");
-                self.renew(&mut connection, restart).await?;
+            Meeting::Restarted => {
+                tracing::info!("the machine was started again");
+                self.renew(&mut connection).await?;
                 *self.met.lock().unwrap_or_else(PoisonError::into_inner) = now;
             }
             Meeting::Another => return Err(OpError::TargetChanged),
@@ -152,7 +152,7 @@ impl Pool {
     }
 
     /// Opens the roots by their paths on a machine that was started again, before anything else is asked.
-    async fn renew(&self, connection: &mut Connection, restart: Restart) -> Result<(), OpError> {
+    async fn renew(&self, connection: &mut Connection) -> Result<(), OpError> {
         let paths: Vec<Vec<u8>> = self.roots.refs().into_iter().map(|root| root.path).collect();
         let mut found = Vec::with_capacity(paths.len());
         if !paths.is_empty() {
@@ -165,7 +165,7 @@ impl Pool {
             }
             items.end().map_err(noise)?;
         }
-        self.roots.renew(found, |before, after| restart.keeps(before, after));
+        self.roots.renew(found, keeps);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Replies that are lost on several sessions at once, or whose shell cannot be ended; and what is left behind.
 
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -249,5 +250,46 @@ async fn a_name_that_is_left_after_a_lost_reply_is_told_at_once_or_when_it_is_se
         drop(gate);
         faults.orphans_end().await;
         assert_eq!(holds(), (b"another writer's".to_vec(), b"a third one's".to_vec()));
+    }
+}
+
+/// What became of a commit is told by the directory that it was sent to. In another one nothing tells, and nothing is
+/// touched.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_root_is_another_directory_by_then_stays_unknown_and_nothing_is_touched() {
+    for is_replaced in [false, true] {
+        let faults = Faults::new();
+        let transport = Faulty::new(sh(), &faults);
+        let ws = Ws::with(transport, |builder| builder.reconnect(1, Duration::from_millis(1))).await;
+        ws.write("there", "old");
+        faults.plan(Way::ToShell, At::tail(1).end(), Fault::Cut);
+        faults.refuse_all(TransportError::Unreachable { why: "no route".to_owned() });
+        let changes = batch(vec![ws.put("new", Precondition::Absent, "ours"), ws.remove("there", is("old"))]);
+        let id = changes.id.clone();
+        let error = ws.shell.commit(changes).await.unwrap_err();
+        assert_eq!(error.cause, CommitFailure::Op(OpError::OutcomeUnknown { commit: id.clone() }));
+        faults.orphans_end().await;
+        assert!(ws.path("new").exists() && !ws.path("there").exists(), "it is in effect");
+        let root = ws.path("new").parent().unwrap().to_owned();
+        let away = root.with_extension("away");
+        if is_replaced {
+            // By what is here, the creation was not done and the removal was.
+            fs::rename(&root, &away).unwrap();
+            fs::create_dir(&root).unwrap();
+            ws.write("other", "theirs");
+        }
+        faults.accept();
+        let settled = ws.shell.settle(&id).await;
+        if is_replaced {
+            let fates = vec![Fate::Unknown; 2];
+            assert_eq!(settled, Ok(Settled::Conflict { fates }));
+            let names: Vec<_> =
+                fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert_eq!(names, ["other"]);
+            assert_eq!(fs::read(away.join("new")).unwrap(), b"ours");
+            fs::remove_dir_all(&away).unwrap();
+        } else {
+            assert_eq!(settled, Ok(Settled::APPLIED));
+        }
     }
 }

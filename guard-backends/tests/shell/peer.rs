@@ -171,17 +171,6 @@ impl Line {
         request
     }
 
-    /// Takes the next request but those for the root, which are answered: a machine that was started again is asked.
-    pub(crate) async fn question(&mut self) -> Request {
-        loop {
-            let request = self.whole().await;
-            match &request.verb {
-                Verb::Open(_) => self.root(&request).await,
-                _ => return request,
-            }
-        }
-    }
-
     async fn root(&mut self, request: &Request) {
         let root = Record::Root { path: b"/ws".to_vec(), identity: "1:3".to_owned() };
         self.reply(request, &[root]).await;

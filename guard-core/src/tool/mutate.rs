@@ -319,7 +319,6 @@ fn as_intended(intent: &Intent, item: &Item) -> bool {
 
 /// Makes the receipt of a call that found everything as it would have made it.
 fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
-    let mut views = request.actor.views();
     let mut changes = Vec::with_capacity(intents.len());
     for intent in intents {
         let item = &items[intent.item];
@@ -327,8 +326,8 @@ fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
         if let (Intended::Put { content, .. }, Mark::Wrote(shape), true) =
             (&intent.effect, &intent.mark, request.records())
         {
-            views.wrote(&item.site.expect, content.digest(), content.len(), *shape);
-            note_lines(&mut views, &item.site.expect, content, *shape);
+            request.actor.views().wrote(&item.site.expect, content.digest(), content.len(), *shape);
+            note_lines(&request.actor, &item.site.expect, content, *shape);
         }
         let mut change = draft(intent, items);
         (change.before, change.after) = (digest, digest);
@@ -337,7 +336,6 @@ fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
         }
         changes.push(change);
     }
-    drop(views);
     let receipt = receipt(&request.actor, request.tool, changes, request.trips);
     audit_done(&request.actor, request.tool, &request.paths, &receipt);
     receipt
@@ -394,7 +392,7 @@ async fn commit(
             if records {
                 record(actor, &mark, &draft, &applied);
                 if let (Some(content), Some(shape)) = (&content, mark.shape()) {
-                    note_lines(&mut actor.views(), &applied.resolved, content, shape);
+                    note_lines(actor, &applied.resolved, content, shape);
                 }
             }
             changes.push(filled(draft, applied));
@@ -450,7 +448,8 @@ fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &
         CommitFailure::Precondition { found, .. }
             if how.approved || (how.looking == Looking::WhereNeeded && item.was_read()) =>
         {
-            Err(Refusal::stale(&requested, found).into())
+            let read = item.look.as_ref().and_then(|look| look.state.digest());
+            Err(Refusal::stale(&requested, found).since(&requested, read, found).into())
         }
         CommitFailure::Precondition { .. } if how.looking == Looking::Always && how.lost < REPLANS => {
             item.look = None;

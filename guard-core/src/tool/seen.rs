@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use guard_policy::{Fact, FileState, TargetPath, TextShape, Ticket, View, Views, classify};
+use guard_policy::{ContentClass, Fact, FileState, TargetPath, TextShape, Ticket, View, classify};
 
 use super::intent::Mark;
 use super::mutate::{Item, Look};
@@ -83,12 +83,15 @@ pub(super) fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, app
     }
 }
 
-/// Keeps hashes of the lines of a content that this actor put there.
-pub(super) fn note_lines(views: &mut Views, path: &TargetPath, content: &Content, shape: TextShape) {
+/// Keeps hashes of the lines of a content that this actor put there. They are made before the views are held.
+pub(super) fn note_lines(actor: &ActorState, path: &TargetPath, content: &Content, shape: TextShape) {
+    if shape.class == ContentClass::Binary {
+        return;
+    }
     let mut bytes = Vec::new();
     if content.open().and_then(|mut reader| reader.read_to_end(&mut bytes)).is_ok()
         && let Some(lines) = hashes::lines(&bytes, shape)
     {
-        views.note_lines(path, content.digest(), &lines);
+        actor.views().note_lines(path, content.digest(), &lines);
     }
 }

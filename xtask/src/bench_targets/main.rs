@@ -63,6 +63,10 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    if rows.is_empty() {
+        anstream::eprintln!("error: nothing could be measured here");
+        return ExitCode::FAILURE;
+    }
     let missed = table::print(&rows);
     if missed > 0 && !options.no_goals {
         anstream::eprintln!("error: {missed} goals were missed");

@@ -147,7 +147,9 @@ impl Way {
     pub(crate) fn interrupt(&self) -> io::Result<&'static str> {
         match self {
             Self::Host(sshd) => {
-                sshd.kill_connections();
+                if sshd.kill_connections() == 0 {
+                    return Err(io::Error::other("there was no connection to lose"));
+                }
                 Ok("the connection is lost")
             }
             Self::Container(container, runtime, _) => {

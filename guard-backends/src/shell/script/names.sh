@@ -149,7 +149,8 @@ g_is_mine() {
     case $g_xt:$g_xsettling:$g_xmode in
     ?*:*:*) [ "$g_id" = "${g_xt#* }" ] ;;
     :1:keep | :1:exec | ::*) return 1 ;;
-    *) g_same_mode ;;
+    # A second name would be of a file that was there before.
+    *) [ "$g_nlink" = 1 ] && g_same_mode ;;
     esac
 }
 

@@ -10,11 +10,17 @@ g_settle() {
     g_read_made && g_tail || g_broken
     [ -n "${g_xsync_tried-}" ] || g_try_fsync
     g_xsync_tried=1
-    g_xdead= g_cwd=
+    g_xdead= g_cwd= g_xnowhere=
+    g_are_at_roots || g_xnowhere=1
     if g_end_old; then
         g_xdead=1
-    else
+    elif [ -z "$g_xnowhere" ]; then
         g_block_all
+    fi
+    if [ -n "$g_xnowhere" ]; then
+        g_settle_nowhere
+        g_forget
+        return
     fi
     g_xsettling=1
     g_xpublished=0 g_xthere=0 g_xnot=0 g_xhalf=0 g_xunclear=0 g_xpending=0 g_xtemps=
@@ -49,6 +55,33 @@ g_settle() {
     fi
     g_forget_judged
     g_forget
+}
+
+# Tells whether every root is the directory that the commit was sent to: in another one nothing says what became of it,
+# and nothing is to be touched.
+g_are_at_roots() {
+    g_xn=0
+    while [ "$g_xn" -lt "$g_count" ]; do
+        g_load "$g_xn"
+        g_at_root "$g_xroot" || return
+        [ "$g_xkind" != move ] || g_at_root "$g_xtoroot" || return
+        g_xn=$((g_xn + 1))
+    done
+    g_cwd=
+}
+
+# Says that nobody knows: the directory of the commit is not there.
+g_settle_nowhere() {
+    g_xn=0
+    while [ "$g_xn" -lt "$g_count" ]; do
+        g_xi=$g_xn
+        g_fate unknown
+        g_xn=$((g_xn + 1))
+    done
+    g_record=
+    g_add conflict
+    g_send settled
+    g_send_fates
 }
 
 # Changes are published in order, and let go in order. What has no temporary file and comes after the last that has

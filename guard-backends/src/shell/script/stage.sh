@@ -172,10 +172,23 @@ g_pour_blocks() {
     g_out=$("$g_dd" bs="$1" count="$2" iflag=fullblock conv=notrunc${3-} <&3 2>&1 >&6)
     g_rc=$?
     [ "$g_rc" -ne 0 ] || return 0
+    # Whoever was killed does not know what it has taken.
+    [ "$g_rc" -lt 126 ] || g_broken
     # What it has taken it says itself; without that nobody knows where the body ends.
-    g_xk=${g_out%%'+0 records in'*}
-    g_xk=${g_xk##*"$g_nl"}
+    case $g_out:$2 in
+    *'+0 records in'*)
+        g_xk=${g_out%%'+0 records in'*}
+        g_xk=${g_xk##*"$g_nl"}
+        ;;
+    # BusyBox says nothing where the sync fails, after its only block.
+    *'standard output'*:1) g_xk=1 ;;
+    *) g_xk= ;;
+    esac
     g_is_number "$g_xk" && g_le "$g_xk" "$2" || g_broken
+    # A disk that is full can fail the sync as well.
+    case $g_out in
+    *'error writing'*"$g_nl"*) g_out=${g_out%%"$g_nl"*} ;;
+    esac
     g_dd_words
     # The filesystem syncs no files, which is for it to say.
     [ "$g_code:$g_xk" != "no-support:$2" ] || return 0

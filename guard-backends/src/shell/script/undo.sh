@@ -318,7 +318,9 @@ g_undo_window() {
 g_undo_place() {
     if ! g_there "./$g_xaside"; then
         g_judge "$g_xname"
-        [ "$g_jdigest" != "$g_xnew" ] || g_displaced_is_gone "$g_xaside"
+        if [ -n "$g_xv" ] || [ "$g_jdigest" = "$g_xnew" ]; then
+            g_displaced_is_gone "$g_xaside"
+        fi
         g_is_now temp
         return
     fi
@@ -360,7 +362,9 @@ g_write_back() {
 g_undo_gone() {
     if ! g_there "./$g_xaside"; then
         # Else it was never taken away.
-        g_there "./$g_xname" || g_displaced_is_gone "$g_xaside"
+        if [ -n "$g_xv" ] || ! g_there "./$g_xname"; then
+            g_displaced_is_gone "$g_xaside"
+        fi
         g_is_now ''
         return
     fi

@@ -6,8 +6,8 @@ mod write;
 
 use super::documents::{Kind, powerpoint};
 use crate::{
-    Act, Call, Changed, Code, ContentClass, Digest, Expect, Fact, Facts, FileState, Policy, Precondition,
-    Refusal, RemedyCall, Seen, Switch, Tool,
+    Act, Call, Code, ContentClass, Digest, Expect, Fact, Facts, FileState, Policy, Precondition, Refusal,
+    RemedyCall, Seen, Switch, Tool,
 };
 
 /// What the rules come to.
@@ -208,12 +208,5 @@ fn moved_on(call: &Call<'_>, refusal: Refusal) -> Refusal {
 
 /// Refuses what is not the version that was seen, naming both where they are known.
 fn changed(call: &Call<'_>, found: &FileState, seen: Digest) -> Refusal {
-    let refusal = Refusal::stale(call.requested, found);
-    match found.digest() {
-        Some(now) if now != seen => {
-            let changed = Changed { seen, now, lines: Vec::new(), more: false, gone: None };
-            refusal.with_changed(call.requested, changed)
-        }
-        _ => refusal,
-    }
+    Refusal::stale(call.requested, found).since(call.requested, Some(seen), found)
 }
