@@ -190,9 +190,9 @@ impl Builder {
             target: transport.target().clone(),
             capabilities: capabilities(&hello),
             hello,
-            roots: Roots::default(),
             watch: settings.watch.clone(),
-            pool: Pool::new(transport, settings, connection),
+            pool: Pool::new(transport, settings, (connection, met), Arc::clone(&roots)),
+            roots,
             ledger: Ledger::default(),
             runtime: Handle::current(),
         };
@@ -274,10 +274,9 @@ async fn carry_out(inner: Arc<Inner>, batch: Batch) -> Result<Committed, CommitE
     let max = (batch.changes.len() as u64).saturating_mul(options_max(&batch));
     let bodies = commit::bodies(&inner, &batch);
     let id = batch.id.clone();
-    let pending =
-        Pending { id, shell, roots: roots.clone(), options, changes, made: Vec::new(), failures: 0 };
+    let pending = Pending { id, shell, run, roots, options, changes, made: Vec::new(), failures: 0 };
     let under_way = inner.ledger.under_way(pending);
-    let reply = session.request(roots, verb, bodies, Sink::Items(max)).await;
+    let reply = session.request(refs, verb, bodies, Sink::Items(max)).await;
     let outcome =
         reply.and_then(|items| commit::outcome(items, &batch).map_err(|noise| Lost::Sent(noise.to_string())));
     let pending = under_way.over();

@@ -21,6 +21,7 @@ mod peer;
 mod queue;
 mod reading;
 mod reconnect;
+mod repairs;
 mod rules;
 mod sizes;
 mod strangers;

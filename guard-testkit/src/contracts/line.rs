@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use guard_backends::shell::{Builder, Process, Shell};
 use guard_core::policy::Access;
-use guard_core::port::{End, Session, TargetId, Transport, TransportError};
+use guard_core::port::{End, Machine, Session, TargetId, Transport, TransportError};
 use guard_core::{Actor, Guard, Outcome, Reply};
 use serde_json::{Value, json};
 
@@ -128,6 +128,10 @@ impl Transport for Instead {
         };
         let end = Box::new(Ends { inner: session.end, told: Arc::clone(&self.told) });
         Ok(Session { end, ..session })
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use guard_backends::shell::Shell;
 use guard_core::policy::{Access, Policy};
-use guard_core::port::{Session, TargetId, Transport, TransportError};
+use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 use guard_core::{Guard, Outcome};
 use serde_json::json;
 
@@ -27,6 +27,10 @@ impl Transport for Named {
 
     async fn start(&self, command: &str) -> Result<Session, TransportError> {
         self.inner.start(command).await
+    }
+
+    async fn machine(&self) -> Result<Option<Machine>, TransportError> {
+        self.inner.machine().await
     }
 }
 

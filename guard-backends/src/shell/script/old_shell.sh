@@ -2,7 +2,8 @@
 
 # Ends the old shell and what it runs. 0: it is proven that it does nothing any more.
 g_end_old() {
-    g_is_number "$g_opt_pid" && [ "$g_opt_pid" -gt 1 ] && [ "$g_opt_pid" != "$$" ] || return 1
+    # After a restart this shell can have its number, and is another one all the same.
+    g_is_number "$g_opt_pid" && [ "$g_opt_pid" -gt 1 ] && [ "$g_opt_pid.$g_opt_start" != "$$.$g_start" ] || return 1
     if [ -z "$g_fds" ] || [ -z "$g_opt_start" ]; then
         return 1
     fi
@@ -45,6 +46,7 @@ g_wait_for_end() {
             done
             [ -n "$g_xlives" ] || return 0
         fi
+        g_sign "$g_xturn"
         g_moment
         g_xturn=$((g_xturn + 1))
     done

@@ -149,7 +149,7 @@ g_pour() {
         g_upper=$((g_upper - 1)) g_lower=1000000000
     fi
     g_xspilt= g_xrest=$g_lower
-    if [ "$g_lower" -gt "$g_xblock" ]; then
+    if [ "$g_lower" -gt 1048576 ]; then
         g_xrest=$(((g_lower - 1) % 65536 + 1))
     fi
     while [ "$g_upper" -gt 0 ]; do
@@ -166,7 +166,7 @@ g_pour() {
 g_pour_blocks() {
     [ "$2" -gt 0 ] || return 0
     if [ -n "$g_xspilt" ]; then
-        g_blocks "$1" "$2" <&3 >/dev/null
+        g_copy_blocks "$1" "$2" <&3 >/dev/null
         return
     fi
     g_out=$("$g_dd" bs="$1" count="$2" iflag=fullblock conv=notrunc${3-} <&3 2>&1 >&6)
@@ -193,20 +193,7 @@ g_pour_blocks() {
     # The filesystem syncs no files, which is for it to say.
     [ "$g_code:$g_xk" != "no-support:$2" ] || return 0
     g_xspilt=1
-    g_blocks "$1" "$(($2 - g_xk))" <&3 >/dev/null
-}
-
-g_pour_piece() {
-    if [ "$g_reader" = dd ]; then
-        g_out=$("$g_dd" bs="$1" count=1 iflag=fullblock conv=notrunc$g_xsync <&3 2>&1 >&6)
-    else
-        g_out=$({ g_take "$1" >&6; } 2>&1)
-    fi
-    g_rc=$?
-    [ "$g_rc" -ne 0 ] || return 0
-    g_dd_words
-    # The filesystem syncs no files, which is for it to say.
-    [ "$g_code" = no-support ]
+    g_copy_blocks "$1" "$(($2 - g_xk))" <&3 >/dev/null
 }
 
 # The words of dd are followed by what it counted. BusyBox writes a newline in a name as it is.

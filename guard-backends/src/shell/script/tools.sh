@@ -179,18 +179,6 @@ print STDERR "exchange: $!\n"; exit 1' "$g_swap_call" "$1" "$2"
     esac
 }
 
-# Takes a length apart into g_millions, which are pieces of so many bytes, and g_rest, the last one, of less than two
-# millions. mksh counts with 32 bits, and a number that begins with 0 is octal to some.
-g_split() {
-    g_millions=0 g_rest=$1
-    case $1 in
-    ???????*)
-        g_millions=${1%??????}
-        g_rest=1${1#"$g_millions"} g_millions=$((g_millions - 1))
-        ;;
-    esac
-}
-
 # Copies exactly LEN bytes of the request to standard output. They are consumed in full, also if they cannot be
 # written: what follows them has to be found.
 g_take() {
@@ -216,9 +204,9 @@ g_exactly() {
     g_split "$1"
     while [ "$g_upper" -gt 0 ]; do
         g_upper=$((g_upper - 1))
-        g_blocks 1000000 1000 || return
+        g_copy_blocks 1000000 1000 || return
     done
-    g_blocks 65536 "$((g_lower / 65536))" && g_blocks "$((g_lower % 65536))" 1
+    g_copy_blocks 65536 "$((g_lower / 65536))" && g_copy_blocks "$((g_lower % 65536))" 1
 }
 
 # Splits a number into thousand millions, g_upper, and what is beside them, g_lower: mksh counts with 32 bits.
@@ -232,7 +220,7 @@ g_split() {
 }
 
 # Copies COUNT blocks of SIZE bytes of standard input.
-g_blocks() {
+g_copy_blocks() {
     [ "$1" -gt 0 ] && [ "$2" -gt 0 ] || return 0
     case $g_reader in
     dd) "$g_dd" bs="$1" count="$2" iflag=fullblock $g_dd_quiet ;;
