@@ -126,7 +126,10 @@ pub(crate) async fn drift(actor: &Actor) -> Result<Drift, Failure> {
         match now {
             // What was told of it before is over.
             Some(now) if view.is_of(&now) => {
-                actor.state().views().has_drifted(&path, began, &now);
+                let mut views = actor.state().views();
+                if views.get(&path).is_some_and(|current| current.is_of_same_version(&view)) {
+                    views.has_drifted(&path, began, &now);
+                }
             }
             _ => suspects.push(path),
         }
