@@ -40,7 +40,9 @@ pub use fact::Fact;
 pub use lines::{LineHashes, Lines};
 pub use location::{Access, Expected, Located, RootEntry, RootId, Roots};
 pub use path::{Base, NAME_MAX, PATH_MAX, PathError, RequestedPath, TargetPath, Trailing};
-pub use policy::{DeleteUnseen, EolPolicy, Limits, OpenWriters, Policy, Require, Rules, Switch, Unseen};
+pub use policy::{
+    AllowedRoot, DeleteUnseen, EolPolicy, Limits, OpenWriters, Policy, Require, Rules, Switch, Unseen,
+};
 pub use precondition::Precondition;
 pub use ranges::Ranges;
 pub use refusal::{Argument, Changed, LineSpan, Refusal, Remedy, RemedyCall};

@@ -2,13 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{TargetPath, Tool};
+use crate::{Access, TargetPath, Tool};
 
 /// The rules of a guard and their limits; unknown keys are errors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
+    /// The workspace: directories of the target, absolute or `~/x`; they may be written to, and the first is the base of
+    /// relative paths. Whoever opens the guard may name others before them.
+    #[serde(deserialize_with = "root_paths")]
+    pub roots: Vec<String>,
+    /// More directories of the target that may be reached, and what may be done there.
+    pub allow: Vec<AllowedRoot>,
     /// Whether locations are held to the roots. `false` is spelt out in every receipt.
     pub restrict: bool,
     /// Whether what actors have seen is recorded and checked.
@@ -46,6 +52,8 @@ pub struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
+            roots: Vec::new(),
+            allow: Vec::new(),
             restrict: true,
             views: Switch::On,
             unseen: Unseen::Refuse,
@@ -61,6 +69,18 @@ impl Default for Policy {
             sensitive: Vec::new(),
         }
     }
+}
+
+/// A directory beside the workspace that may be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AllowedRoot {
+    /// Where it is on the target: absolute, or `~/x`.
+    #[serde(deserialize_with = "root_path")]
+    pub path: String,
+    /// What may be done there: `ro` or `rw`.
+    pub access: Access,
 }
 
 /// On or off.
@@ -223,12 +243,32 @@ fn sensitive_paths<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
     for entry in &entries {
         let below = entry.strip_prefix('~').unwrap_or(entry);
         if TargetPath::new(below.strip_suffix('/').unwrap_or(below)).is_err() {
-            let wrong =
-                format!("sensitive: {entry:?} is neither an absolute and normal path nor `~/` and one");
-            return Err(serde::de::Error::custom(wrong));
+            return Err(not_a_place("sensitive", entry));
         }
     }
     Ok(entries)
+}
+
+/// Takes directories that have one meaning on a target: the guard has no working directory there.
+fn root_paths<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let entries = Vec::<String>::deserialize(deserializer)?;
+    match entries.iter().find(|entry| !is_root_path(entry)) {
+        Some(entry) => Err(not_a_place("roots", entry)),
+        None => Ok(entries),
+    }
+}
+
+fn root_path<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let entry = String::deserialize(deserializer)?;
+    if is_root_path(&entry) { Ok(entry) } else { Err(not_a_place("allow", &entry)) }
+}
+
+fn is_root_path(entry: &str) -> bool {
+    entry == "~" || TargetPath::new(entry.strip_prefix('~').unwrap_or(entry)).is_ok()
+}
+
+fn not_a_place<E: serde::de::Error>(key: &str, entry: &str) -> E {
+    E::custom(format!("{key}: {entry:?} is neither an absolute and normal path nor `~/` and one"))
 }
 
 /// Takes names below any directory.

@@ -20,6 +20,8 @@ fn the_example_names_every_key_with_its_default() {
 fn every_key_can_be_set() {
     let policy: Policy = toml::from_str(
         r#"
+            roots = ["/ws", "~/src"]
+            allow = [{ path = "/srv/data", access = "ro" }, { path = "~", access = "rw" }]
             restrict = false
             views = "off"
             unseen = "allow"
@@ -91,6 +93,19 @@ fn leaves(policy: &Policy) -> Vec<String> {
 #[test]
 fn what_is_not_known_or_means_nothing_is_an_error_that_names_it() {
     for (text, named) in [
+        ("roots = [\"src\"]", "src"),
+        ("roots = [\"\"]", "roots"),
+        ("roots = [\".\"]", "roots"),
+        ("roots = [\"/ws/\"]", "/ws/"),
+        ("roots = [\"/ws/../etc\"]", "/ws/../etc"),
+        ("roots = [\"~root\"]", "~root"),
+        ("roots = \"/ws\"", "roots"),
+        ("allow = [{ path = \"data\", access = \"ro\" }]", "data"),
+        ("allow = [{ path = \"\", access = \"ro\" }]", "allow"),
+        ("allow = [{ path = \"/data\" }]", "access"),
+        ("allow = [{ path = \"/data\", access = \"rx\" }]", "rx"),
+        ("allow = [{ path = \"/data\", access = \"ro\", mode = 1 }]", "mode"),
+        ("allow = [\"/data\"]", "allow"),
         ("restricted = true", "restricted"),
         ("[rules]\nsecret = \"off\"", "secret"),
         ("[limits]\nread_line = 1", "read_line"),
@@ -113,4 +128,30 @@ fn what_is_not_known_or_means_nothing_is_an_error_that_names_it() {
         let error = toml::from_str::<Policy>(text).unwrap_err().to_string();
         assert!(error.contains(named), "{text}: {error}");
     }
+}
+
+#[test]
+fn only_false_switches_containment_off() {
+    for text in [
+        "restrict = 0",
+        "restrict = 1",
+        "restrict = \"\"",
+        "restrict = \"false\"",
+        "restrict = \"off\"",
+        "restrict = []",
+    ] {
+        let error = toml::from_str::<Policy>(text).unwrap_err().to_string();
+        assert!(error.contains("restrict"), "{text}: {error}");
+    }
+    for text in [
+        r#"{"restrict": null}"#,
+        r#"{"restrict": 0}"#,
+        r#"{"restrict": ""}"#,
+        r#"{"roots": null}"#,
+        r#"{"allow": null}"#,
+    ] {
+        assert!(serde_json::from_str::<Policy>(text).is_err(), "{text}");
+    }
+    assert!(!toml::from_str::<Policy>("restrict = false").unwrap().restrict);
+    assert!(toml::from_str::<Policy>("restrict = true").unwrap().restrict);
 }
