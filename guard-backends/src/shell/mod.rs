@@ -338,7 +338,7 @@ async fn look_into(inner: &Inner, batch: &Batch, why: String) -> Result<Committe
         inner.pool.give_back(session);
     }
     match inner.ledger.get(&batch.id) {
-        Some((Settled::Applied { .. }, fates)) => Ok(commit::found_applied(batch, fates)),
+        Some((Settled::Applied { .. }, fates)) => Ok(Committed::found(batch, fates)),
         Some((Settled::NotApplied { .. }, fates)) => {
             let why = format!("{why}; nothing was changed");
             Err(CommitError { cause: OpError::Unavailable { why }.into(), at: None, fates })

@@ -8,6 +8,7 @@ mod commit;
 mod content;
 mod error;
 mod file_ops;
+mod found;
 mod observe;
 mod query;
 mod target;
