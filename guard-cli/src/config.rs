@@ -13,12 +13,16 @@ use crate::target::Target;
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// Returns the roots to open, in order, on a target whose user has `home`.
+/// Returns the roots to open, in order, on a target whose user has `home`; those of the policy come after these.
 pub(crate) fn roots(
     args: &GuardArgs,
+    policy: &Policy,
     home: &Fact<Option<TargetPath>>,
 ) -> Result<Vec<(TargetPath, Access)>, UsageError> {
     let typed: Vec<_> = args.roots.0.iter().map(|(root, access)| (root.as_str(), *access)).collect();
+    if typed.is_empty() && !policy.roots.is_empty() {
+        return Ok(Vec::new());
+    }
     if args.target != Target::Local {
         if typed.is_empty() {
             return Err(UsageError("name a directory of the target: --root DIR".to_owned()));

@@ -115,13 +115,15 @@ async fn over(transport: Arc<dyn Transport>, bar: Option<&Arc<Bar>>) -> Result<C
 impl Connected {
     /// Opens the roots of the command line under `policy`.
     pub(crate) async fn open(&self, args: &GuardArgs, policy: Policy) -> Result<Guard, Ended> {
+        let roots = config::roots(args, &policy, &self.ops.capabilities().home)?;
         let mut builder = Guard::builder(Arc::clone(&self.ops)).policy(policy);
-        for (root, access) in config::roots(args, &self.ops.capabilities().home)? {
+        for (root, access) in roots {
             builder = builder.root(root, access);
         }
         builder.open().await.map_err(|error| match &error {
-            // The command line names a directory that is not there.
-            OpenError::Root { error: OpError::NotFound { .. } | OpError::NotDirectory { .. }, .. } => {
+            // The command line, or the policy, names a directory that is not there.
+            OpenError::Configured { .. }
+            | OpenError::Root { error: OpError::NotFound { .. } | OpError::NotDirectory { .. }, .. } => {
                 Ended::Usage(UsageError(error.to_string()))
             }
             _ => Ended::Unavailable(TargetError::Root(error)),

@@ -107,6 +107,49 @@ fn help_says_every_option() {
 }
 
 #[test]
+fn the_policy_names_the_workspace_and_what_is_allowed_beside_it() {
+    let bench = Bench::new();
+    for directory in ["app", "data", "else"] {
+        std::fs::create_dir(bench.path(directory)).unwrap();
+    }
+    bench.put("data/a.txt", "one\n");
+    bench.put("else/a.txt", "one\n");
+    let policy = |access: &str, allowed: &str| {
+        let (app, data) = (bench.path("app"), bench.path(allowed));
+        let allow = format!("allow = [{{ path = {data:?}, access = {access:?} }}]");
+        bench.put("guard.toml", &format!("roots = [{app:?}]\n{allow}\n"));
+    };
+    let run = |arguments: &[&str]| {
+        let run = bench.guard(&[&["--policy", "guard.toml"], arguments].concat());
+        (run.code, format!("{}{}", run.out(), run.stderr))
+    };
+    policy("ro", "data");
+    let (data, outside) = (bench.path("data/a.txt"), bench.path("else/a.txt"));
+    let (data, outside) = (data.to_str().unwrap(), outside.to_str().unwrap());
+    let expect = |(code, told): (i32, String), expected: i32, words: &str| {
+        assert!(code == expected && told.contains(words), "{code}: {told}");
+    };
+    expect(run(&["mkdir-is-no-command"]), 2, "mkdir-is-no-command");
+    expect(run(&["write", "new.txt"]), 0, "new.txt");
+    assert!(bench.path("app/new.txt").exists(), "relative paths begin at the policy's first root");
+    expect(run(&["read", data]), 0, "one");
+    expect(run(&["rm", data, "--danger-unseen"]), 1, "[read-only-root]");
+    expect(run(&["read", outside]), 1, "[outside-root]");
+    // A root of the command line comes before.
+    let named = bench.path("else");
+    expect(run(&["--root", named.to_str().unwrap(), "read", "a.txt"]), 0, "one");
+    policy("rw", "data");
+    expect(run(&["rm", data, "--danger-unseen"]), 0, "a.txt");
+    // What is not there, or has no meaning on a target, is an error of the configuration.
+    policy("rw", "nowhere");
+    expect(run(&["read", "new.txt"]), 2, "nowhere");
+    bench.put("guard.toml", "roots = [\"app\"]\n");
+    expect(run(&["read", "new.txt"]), 2, "roots");
+    bench.put("guard.toml", "restrict = 0\n");
+    expect(run(&["read", "new.txt"]), 2, "restrict");
+}
+
+#[test]
 fn every_exit_code_and_nothing_changes_unless_it_is_0() {
     let bench = Bench::new();
     bench.put("a.txt", "one\n");

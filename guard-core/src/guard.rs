@@ -21,7 +21,7 @@ pub struct Guard {
 pub(crate) struct GuardState {
     pub(crate) ops: Arc<dyn FileOps>,
     pub(crate) policy: Policy,
-    pub(crate) roots: Roots,
+    pub(crate) roots: Arc<Roots>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     pub(crate) environment: Option<String>,
@@ -44,6 +44,14 @@ pub enum OpenError {
         /// Why.
         error: OpError,
     },
+    /// The policy names a root that has no meaning on the target.
+    #[error("the root {path:?} of the policy: {why}")]
+    Configured {
+        /// The root as it is in the policy.
+        path: String,
+        /// Why.
+        why: String,
+    },
 }
 
 /// Collects what a guard is made of.
@@ -65,7 +73,7 @@ impl GuardBuilder {
     }
 
     /// Adds a root; the first is the base of relative paths, and the most specific one that holds a path says what
-    /// may be done there.
+    /// may be done there. Those of the policy come after these.
     #[must_use]
     pub fn root(mut self, path: TargetPath, access: Access) -> Self {
         self.roots.push((path, access));
@@ -98,11 +106,12 @@ impl GuardBuilder {
     ///
     /// # Errors
     ///
-    /// [`OpenError`] where there is no root, or one is no directory on the target.
+    /// [`OpenError`] where there is no root, or one of them or of the policy's is no directory on the target.
     pub async fn open(mut self) -> Result<Guard, OpenError> {
-        if self.roots.is_empty() {
+        if self.roots.is_empty() && self.policy.roots.is_empty() {
             return Err(OpenError::NoRoot);
         }
+        self.roots.extend(configured(&self.policy, &self.ops.capabilities().home)?);
         if !self.policy.restrict {
             // Without containment the whole target is a root; the receipts say so.
             self.roots.push((TargetPath::root(), Access::ReadWrite));
@@ -117,7 +126,7 @@ impl GuardBuilder {
             let aliases = if root.path == path { Vec::new() } else { vec![path] };
             entries.push(RootEntry { id: root.id, physical: root.path, aliases, access });
         }
-        let roots = Roots::new(entries);
+        let roots = Arc::new(Roots::new(entries));
         let tools = Definitions::of(&self.policy);
         Ok(Guard {
             state: Arc::new(GuardState {
@@ -132,6 +141,28 @@ impl GuardBuilder {
             }),
         })
     }
+}
+
+/// Returns the policy's roots and what it allows beside them, as paths of the target.
+fn configured(
+    policy: &Policy,
+    home: &Fact<Option<TargetPath>>,
+) -> Result<Vec<(TargetPath, Access)>, OpenError> {
+    let roots = policy.roots.iter().map(|path| (path, Access::ReadWrite));
+    let allowed = policy.allow.iter().map(|allowed| (&allowed.path, allowed.access));
+    let on_target = |(path, access): (&String, Access)| {
+        let wrong = |why: String| OpenError::Configured { path: path.clone(), why };
+        let absolute = match (path.strip_prefix('~'), home) {
+            (None, _) => path.clone(),
+            (Some(""), Fact::Known(Some(home))) => home.to_string(),
+            (Some(below), Fact::Known(Some(home))) => {
+                format!("{}{below}", home.as_str().trim_end_matches('/'))
+            }
+            (Some(_), _) => return Err(wrong("the home of the target's user is not known".to_owned())),
+        };
+        Ok((TargetPath::new(absolute).map_err(|error| wrong(error.to_string()))?, access))
+    };
+    roots.chain(allowed).map(on_target).collect()
 }
 
 impl Guard {
