@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use guard_policy::{Code, Digest, Refusal, Rights, Switch, Tool, Views};
+use guard_policy::{Access, Code, Digest, Refusal, Rights, Switch, TargetPath, Tool, Views};
 use serde_json::Value;
 
 use crate::approve::Approver;
+use crate::grant::{self, Reach};
 use crate::guard::GuardState;
 use crate::port::{Last, TargetId};
 use crate::recheck::{self, Drift, Resumed, SavedViews};
@@ -42,6 +43,8 @@ pub(crate) struct ActorState {
     /// Whether there is somebody for what needs an approval: for each of those whose restrictions hold.
     pub(crate) has_approver: bool,
     pub(crate) record: Arc<Record>,
+    /// The roots that it reaches: its own, or those that a tool and the actor that it is bound to have in common.
+    pub(crate) reach: Arc<Reach>,
 }
 
 /// What one actor has seen, and what it has still to be told.
@@ -71,7 +74,7 @@ impl Record {
 
     /// Returns the views. A panic while they were held cannot have left them half-changed in a way that allows more:
     /// a view is put in place in one step.
-    fn views(&self) -> MutexGuard<'_, Views> {
+    pub(crate) fn views(&self) -> MutexGuard<'_, Views> {
         self.views.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -86,7 +89,8 @@ impl Actor {
         let approvers = guard.approvers();
         let has_approver = !approvers.is_empty();
         let record = Arc::new(Record::new(guard.ops.target().clone()));
-        Self { state: Arc::new(ActorState { guard, name, rights, approvers, has_approver, record }) }
+        let reach = Arc::new(Reach::new(&guard.roots));
+        Self { state: Arc::new(ActorState { guard, name, rights, approvers, has_approver, record, reach }) }
     }
 
     /// Makes a caller that acts in this actor's name and by its record, with `guard`'s target and policy, under the
@@ -97,8 +101,13 @@ impl Actor {
         rights: &Rights,
         approvers: &[Arc<dyn Approver>],
         has_approver: bool,
+        reach: Option<&Arc<Reach>>,
     ) -> Self {
         let own = &self.state;
+        // What was granted to one of two is not within the roots of both; a handle of a root is its guard's.
+        let is_own =
+            Arc::ptr_eq(guard, &own.guard) && reach.is_none_or(|reach| Arc::ptr_eq(reach, &own.reach));
+        let reach = if is_own { Arc::clone(&own.reach) } else { Arc::new(Reach::new(&guard.roots)) };
         let mut rights = rights.and(&own.rights);
         if !Arc::ptr_eq(guard, &own.guard) {
             rights = rights.and(&own.guard.as_rights());
@@ -116,6 +125,7 @@ impl Actor {
                 // That nobody can be asked is a restriction too.
                 has_approver: has_approver && own.has_approver,
                 record: Arc::clone(&own.record),
+                reach,
             }),
         }
     }
@@ -149,6 +159,33 @@ impl Actor {
         std::mem::take(&mut self.state.record.notices())
     }
 
+    /// Adds a root for this actor alone, while it lives; tells what may be done there now.
+    ///
+    /// Its next call meets it, and so do the tools that are bound to it. Its children, and tools that are rebound to it,
+    /// do not: they reach what the guard opened, and what is granted to them. The policy, and what the actor is held to
+    /// by its rights, hold there as anywhere: a grant of a directory that is a root already gives no more than that
+    /// root does.
+    ///
+    /// # Security
+    ///
+    /// The host grants: a model cannot call this. Links from other roots may lead into this one, for this actor.
+    ///
+    /// # Errors
+    ///
+    /// `not-found` and `not-a-directory` for what is no directory on the target, `outside-root` where the actor is
+    /// held to other directories; [`Failure`] where the target cannot be asked.
+    pub async fn grant(&self, root: &TargetPath, access: Access) -> Result<Access, Failure> {
+        grant::grant(&self.state, root, access).await
+    }
+
+    /// Takes a root back that was granted to this actor, from its next call on; tells whether there was one.
+    ///
+    /// What was seen there stays recorded and cannot be reached.
+    #[allow(clippy::must_use_candidate, reason = "it is called for its effect")]
+    pub fn revoke(&self, root: &TargetPath) -> bool {
+        grant::revoke(&self.state, root)
+    }
+
     /// Makes a child: it has seen nothing, and has no more rights than this actor.
     #[must_use]
     pub fn child(&self, name: impl Into<String>) -> Self {
@@ -162,6 +199,7 @@ impl Actor {
     pub fn child_with(&self, name: impl Into<String>, rights: &Rights) -> Self {
         let own = &self.state;
         let record = Arc::new(Record::new(own.record.target.clone()));
+        let reach = Arc::new(Reach::new(&own.guard.roots));
         Self {
             state: Arc::new(ActorState {
                 guard: Arc::clone(&own.guard),
@@ -170,6 +208,7 @@ impl Actor {
                 approvers: own.approvers.clone(),
                 has_approver: own.has_approver,
                 record,
+                reach,
             }),
         }
     }

@@ -10,8 +10,10 @@
 mod actor;
 mod approve;
 mod args;
+mod audit;
 mod edit;
 mod failure;
+mod grant;
 mod guard;
 mod locks;
 pub mod port;

@@ -1,9 +1,10 @@
 //! From what a target says to what a caller is told.
 
-use guard_policy::{Code, Refusal};
+use guard_policy::{Code, Held, Refusal, TargetPath};
 
 use crate::Failure;
 use crate::port::{CommitError, CommitFailure, Fate, OpError};
+use crate::request::Request;
 
 /// Tells a caller why a request on `path` failed.
 ///
@@ -34,7 +35,39 @@ pub(crate) fn op_error(path: &str, error: &OpError) -> Failure {
     Refusal::new(code, path, &detail).into()
 }
 
-/// Tells a caller why a commit on `path` failed, where the guard has no better word for it.
+impl Request {
+    /// Tells the caller why a request on `path` failed.
+    ///
+    /// The target knows every root that was opened on it, and follows a link from one into another: what it tells of a
+    /// place that this actor does not reach is told as one thing, whatever is there.
+    pub(crate) fn op_error(&self, path: &str, error: &OpError) -> Failure {
+        let place = match error {
+            OpError::NotFound { path }
+            | OpError::NotDirectory { path }
+            | OpError::PermissionDenied { path } => TargetPath::new(path.as_str()).ok(),
+            OpError::NotRegular { path, .. } => Some(path.clone()),
+            OpError::OutsideRoot => return self.roots.led_outside(path).into(),
+            _ => None,
+        };
+        match place {
+            Some(place) if self.roots.holding(&place).is_none() => self.roots.led_outside(path).into(),
+            Some(place) if self.actor.rights.held(&place) == Held::Outside => {
+                self.actor.rights.outside(path).into()
+            }
+            _ => op_error(path, error),
+        }
+    }
+
+    /// Tells the caller why a commit on `path` failed, where the guard has no better word for it.
+    pub(crate) fn commit_error(&self, path: &str, error: &CommitError) -> Failure {
+        match &error.cause {
+            CommitFailure::Op(op) => with_fates(self.op_error(path, op), &error.fates),
+            _ => commit_error(path, error),
+        }
+    }
+}
+
+/// Tells a caller why a commit on `path` failed, where nothing is known of who made it.
 pub(crate) fn commit_error(path: &str, error: &CommitError) -> Failure {
     let failure = match &error.cause {
         CommitFailure::Op(op) => op_error(path, op),

@@ -2,23 +2,26 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use guard_policy::{
     Act, Approval, ApproverSet, Call, Code, ContentClass, DeleteUnseen, Expected, Fact, Facts, FileState,
-    NewText, PathError, Policy, Precondition, Refusal, RequestedPath, RootId, Seen, TargetPath, Tool,
+    NewText, PathError, Policy, Precondition, Refusal, RequestedPath, RootId, Roots, Seen, TargetPath, Tool,
     Verdict, decide,
 };
 use tracing::Instrument as _;
 
 use crate::actor::ActorState;
+use crate::audit::{Line, Untold, audit};
 use crate::guard::GuardState;
 use crate::locks::{Locked, lock};
 use crate::port::{
-    Ask, AuditRecord, Batch, CommitError, CommitFailure, CommitId, Committed, Contents, Depth, Displaced,
-    Fate, Found, InPlace, Keep, Last, OpError, Part, Place, Tier, Want,
+    Ask, Batch, CommitError, CommitFailure, CommitId, Committed, Contents, Depth, Displaced, Fate, Found,
+    InPlace, Keep, Last, OpError, Part, Place, Tier, Want,
 };
-use crate::refuse::{commit_error, op_error};
+use crate::refuse::commit_error;
+use crate::tool::seen::Marked;
+use crate::unsettled::Lost;
 use crate::{Answer, Failure, Outcome, Plan, PlannedChange, Proposal, receipt, unsettled};
 
 /// One tool call in progress.
@@ -31,6 +34,10 @@ pub(crate) struct Request {
     pub(crate) shows_unseen: bool,
     /// Requests to the target so far.
     pub(crate) trips: u32,
+    /// The roots that the actor reached when the call began.
+    pub(crate) roots: Arc<Roots>,
+    /// Whether a commit is under way or was carried out, which writes its own audit line.
+    commits: Arc<AtomicBool>,
 }
 
 /// Where one path of a call leads.
@@ -98,7 +105,8 @@ pub(crate) struct Dangers {
 
 impl Request {
     pub(crate) fn new(actor: Arc<ActorState>, tool: Tool, paths: Vec<String>) -> Self {
-        Self { actor, tool, paths, shows_unseen: false, trips: 0 }
+        let roots = actor.reach.roots();
+        Self { actor, tool, paths, shows_unseen: false, trips: 0, roots, commits: Arc::default() }
     }
 
     pub(crate) fn guard(&self) -> &GuardState {
@@ -114,6 +122,8 @@ impl Request {
     {
         let actor = Arc::clone(&self.actor);
         let (tool, paths) = (self.tool, self.paths.clone());
+        let untold = Untold::UnlessCommits(Arc::clone(&self.commits));
+        let given_up = Line::new(&actor, (tool, &paths), (Outcome::Refused, Code::Cancelled), untold);
         let span = tracing::info_span!(
             "tool",
             tool = tool.name(),
@@ -132,6 +142,7 @@ impl Request {
         .instrument(span.clone())
         .await;
         let _entered = span.enter();
+        given_up.told();
         match &result {
             Ok(_) if tool.mutates() => {}
             Ok(_) => audit(&actor, tool, &paths, Outcome::Done, None, None),
@@ -149,7 +160,7 @@ impl Request {
     pub(crate) async fn locate(&mut self, requested: &str, last: Last) -> Result<Site, Failure> {
         let parsed = RequestedPath::parse(requested)
             .map_err(|error: PathError| Refusal::invalid_path(requested, error))?;
-        let located = self.guard().roots.locate(&parsed, self.guard().home())?;
+        let located = self.roots.locate(&parsed, self.guard().home())?;
         let mut site = Site {
             requested: requested.to_owned(),
             root: located.root,
@@ -186,7 +197,7 @@ impl Request {
         let facts = Facts {
             rights: &self.actor.rights,
             approver: if self.actor.has_approver { ApproverSet::Yes } else { ApproverSet::No },
-            roots: &guard.roots,
+            roots: &self.roots,
             home: guard.home(),
             path: &site.expect,
             state: known.state,
@@ -216,7 +227,10 @@ impl Request {
 
     pub(crate) async fn stat_one(&mut self, site: &Site, depth: Depth) -> Result<Found, Failure> {
         let mut found = self.stat_all(&[(site, site.last, depth)]).await?;
-        found.pop().unwrap_or_else(|| Err(short_reply())).map_err(|error| op_error(&site.requested, &error))
+        found
+            .pop()
+            .unwrap_or_else(|| Err(short_reply()))
+            .map_err(|error| self.op_error(&site.requested, &error))
     }
 
     /// Asks about several paths in one request.
@@ -227,7 +241,7 @@ impl Request {
         let asks: Vec<Ask> = sites.iter().map(|(site, last, depth)| site.ask(*last, *depth)).collect();
         self.trips += 1;
         let first = sites.first().map_or("", |(site, ..)| &site.requested);
-        let mut found = self.guard().ops.stat(&asks).await.map_err(|error| op_error(first, &error))?;
+        let mut found = self.guard().ops.stat(&asks).await.map_err(|error| self.op_error(first, &error))?;
         // A target that answers for fewer paths than it was asked about has not established anything of the rest.
         found.resize(asks.len(), Err(short_reply()));
         Ok(found)
@@ -241,7 +255,7 @@ impl Request {
 
     pub(crate) async fn read_part(&mut self, site: &Site, part: Part) -> Result<Contents, Failure> {
         let contents = self.read_all(&[site], part).await?.pop().unwrap_or_else(|| Err(short_reply()));
-        contents.map_err(|error| op_error(&site.requested, &error))
+        contents.map_err(|error| self.op_error(&site.requested, &error))
     }
 
     /// Reads several files in one request.
@@ -255,7 +269,8 @@ impl Request {
             sites.iter().map(|site| Want { ask: site.ask(site.last, depth), part }).collect();
         self.trips += 1;
         let first = sites.first().map_or("", |site| &site.requested);
-        let mut contents = self.guard().ops.read(&wants).await.map_err(|error| op_error(first, &error))?;
+        let mut contents =
+            self.guard().ops.read(&wants).await.map_err(|error| self.op_error(first, &error))?;
         contents.resize(wants.len(), Err(short_reply()));
         Ok(contents)
     }
@@ -325,11 +340,13 @@ impl Request {
     }
 
     /// Commits in a task of its own, which owns the locks and then does what belongs to a commit that was carried
-    /// out (`then`: views, receipt, audit line). A caller that goes away cancels the reply and nothing else.
+    /// out (`then`: views, receipt, audit line). A caller that goes away cancels the reply and nothing else. If the
+    /// answer is lost, `marked` is for the views when the commit is found in effect later.
     pub(crate) async fn commit<T: Send + 'static>(
         &mut self,
         batch: Batch,
         locked: Locked,
+        marked: Arc<[Marked]>,
         then: impl FnOnce(&Arc<ActorState>, Committed, u32) -> T + Send + 'static,
     ) -> Result<T, CommitError> {
         self.trips += 1;
@@ -338,24 +355,37 @@ impl Request {
         let (reply, answer) = tokio::sync::oneshot::channel();
         let (tool, paths) = (self.tool, self.paths.clone());
         let (id, count) = (batch.id.clone(), batch.changes.len());
+        let sent = batch.clone();
         let task = async move {
             let outcome = actor.guard.ops.commit(batch).await;
             if let Err(CommitError { cause: CommitFailure::Op(OpError::OutcomeUnknown { commit }), .. }) =
                 &outcome
             {
-                actor.guard.unsettled.add(commit.clone(), &actor, tool, &paths);
+                let lost = Lost::new(commit.clone(), &actor, (tool, &paths), (sent, marked));
+                actor.guard.unsettled.add(lost);
             }
             let outcome = outcome.map(|committed| then(&actor, committed, trips));
             drop(locked);
-            if let Err(Err(error)) = reply.send(outcome) {
-                // The caller is gone, and nobody else will write the line of a commit that failed.
-                let failure = commit_error(paths.first().map_or("", String::as_str), &error);
-                audit(&actor, tool, &paths, failure.outcome, Some(failure.refusal.code), None);
-            }
+            let line = outcome.as_ref().err().map(|error| {
+                let failure = commit_error(paths.first().map_or("", String::as_str), error);
+                Line::new(&actor, (tool, &paths), (failure.outcome, failure.refusal.code), Untold::Yes)
+            });
+            // If the caller is gone, the line is written where the answer is dropped.
+            drop(reply.send((outcome, line)));
         };
+        self.commits.store(true, Ordering::Relaxed);
         self.guard().ops.spawn(Box::pin(task.in_current_span()));
-        answer.await.unwrap_or_else(|_| {
+        let answer = answer.await.map(|(outcome, line)| {
+            if let Some(line) = line {
+                // The caller is told, and writes the line of the call as a whole.
+                self.commits.store(false, Ordering::Relaxed);
+                line.told();
+            }
+            outcome
+        });
+        answer.unwrap_or_else(|_| {
             // The task died without an answer (its runtime was shut down, or it panicked).
+            self.commits.store(false, Ordering::Relaxed);
             Err(CommitError {
                 cause: CommitFailure::Op(OpError::OutcomeUnknown { commit: id }),
                 at: None,
@@ -382,29 +412,6 @@ impl Site {
         self.redirected = true;
         self.expect = resolved;
         Ok(())
-    }
-}
-
-/// Writes an audit line, if anybody takes it.
-pub(crate) fn audit(
-    actor: &ActorState,
-    tool: Tool,
-    paths: &[String],
-    outcome: Outcome,
-    code: Option<Code>,
-    receipt: Option<serde_json::Value>,
-) {
-    if let Some(sink) = &actor.guard.audit {
-        sink.record(&AuditRecord {
-            version: receipt::VERSION,
-            target: actor.guard.ops.target().clone(),
-            actor: actor.name.clone(),
-            tool,
-            paths: paths.to_vec(),
-            outcome: outcome.as_str(),
-            code,
-            receipt,
-        });
     }
 }
 

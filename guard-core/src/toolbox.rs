@@ -97,7 +97,7 @@ impl Toolbox {
         let definition = self.guard.tools.all.iter().find(|definition| definition.name == name);
         let definition = Arc::clone(definition.ok_or_else(|| disabled(tool))?);
         let approvers = self.guard.approvers();
-        let actor = actor.acting(&self.guard, &Rights::default(), &approvers, !approvers.is_empty());
+        let actor = actor.acting(&self.guard, &Rights::default(), &approvers, !approvers.is_empty(), None);
         if actor.rights().disabled.contains(&tool) {
             return Err(disabled(tool));
         }
@@ -155,7 +155,7 @@ impl BoundTool {
     /// Makes the same tool for another actor: its calls meet that actor's views.
     ///
     /// The restrictions of both hold: it only reads if either does, it is disabled if it is for either, it reaches only
-    /// what is within the roots of both, the approvers of both are asked, and what needs an approval needs one of each. The target, the policy (limits, denied
+    /// what is within the roots of both (of what was granted to either, nothing), the approvers of both are asked, and what needs an approval needs one of each. The target, the policy (limits, denied
     /// paths, protection on or off) and the definition stay those of this tool. If the actor is of another target,
     /// every call is refused with `target-changed`: what was seen there says nothing of this one.
     #[must_use]
@@ -164,7 +164,7 @@ impl BoundTool {
         Self {
             tool: self.tool,
             definition: Arc::clone(&self.definition),
-            actor: actor.acting(&own.guard, &own.rights, &own.approvers, own.has_approver),
+            actor: actor.acting(&own.guard, &own.rights, &own.approvers, own.has_approver, Some(&own.reach)),
         }
     }
 }

@@ -3,15 +3,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use guard_policy::{Code, Tool};
+use guard_policy::{Code, Switch, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Outcome;
 use crate::actor::{ActorState, Record};
 use crate::guard::GuardState;
-use crate::port::{AuditRecord, CommitId, Fate, OpError, Settled};
+use crate::port::{AuditRecord, Batch, CommitId, Committed, Fate, OpError, Settled};
 use crate::receipt;
+use crate::tool::seen::{Marked, note};
 
 /// What became of an earlier call whose outcome was unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,13 +36,30 @@ pub struct Notice {
 #[derive(Default)]
 pub(crate) struct Unsettled(Mutex<Vec<Lost>>);
 
-struct Lost {
+/// A commit whose outcome is not known, and what it means if it is found in effect.
+pub(crate) struct Lost {
     commit: CommitId,
     /// Who is to be told; it may be gone by now.
     record: Weak<Record>,
     name: String,
     tool: Tool,
     paths: Vec<String>,
+    batch: Batch,
+    /// For the views; empty where none are recorded.
+    marked: Arc<[Marked]>,
+}
+
+impl Lost {
+    pub(crate) fn new(
+        commit: CommitId,
+        actor: &ActorState,
+        (tool, paths): (Tool, &[String]),
+        (batch, marked): (Batch, Arc<[Marked]>),
+    ) -> Self {
+        let (name, paths) = (actor.name.clone(), paths.to_vec());
+        let marked = if actor.guard.policy.views == Switch::On { marked } else { Arc::default() };
+        Self { commit, record: Arc::downgrade(&actor.record), name, tool, paths, batch, marked }
+    }
 }
 
 impl Unsettled {
@@ -50,9 +68,8 @@ impl Unsettled {
     }
 
     /// Remembers a commit whose outcome is not known.
-    pub(crate) fn add(&self, commit: CommitId, actor: &ActorState, tool: Tool, paths: &[String]) {
-        let (name, paths) = (actor.name.clone(), paths.to_vec());
-        self.list().push(Lost { commit, record: Arc::downgrade(&actor.record), name, tool, paths });
+    pub(crate) fn add(&self, lost: Lost) {
+        self.list().push(lost);
     }
 
     fn remove(&self, commit: &CommitId) -> Option<Lost> {
@@ -104,6 +121,10 @@ fn tell(guard: &GuardState, lost: Lost, settled: Option<Settled>) {
             "the target cannot tell any more; look at every path before anything else is done to it",
         ),
     };
+    let record = lost.record.upgrade();
+    if let (Some(Settled::Applied { .. }), Some(record)) = (&settled, &record) {
+        note(record, &lost.marked, &Committed::found(&lost.batch, Vec::new()));
+    }
     let left = match settled {
         Some(Settled::Applied { left } | Settled::NotApplied { left }) => left,
         Some(Settled::Conflict { fates }) => fates.into_iter().filter_map(left).collect(),
@@ -124,7 +145,7 @@ fn tell(guard: &GuardState, lost: Lost, settled: Option<Settled>) {
             receipt: serde_json::to_value(&notice).ok(),
         });
     }
-    if let Some(record) = lost.record.upgrade() {
+    if let Some(record) = record {
         record.notices().push(notice);
     }
 }

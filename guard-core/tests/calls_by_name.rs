@@ -8,6 +8,7 @@ use common::{Bench, done};
 use guard_core::policy::{Access, Policy, Rights, Tool};
 use guard_core::port::{AuditRecord, AuditSink};
 use guard_core::{Outcome, WriteFile};
+use guard_testkit::wrap::{Method, When};
 use serde_json::{Value, json};
 
 async fn call(actor: &guard_core::Actor, name: &str, args: Value) -> Value {
@@ -171,4 +172,58 @@ async fn every_call_has_one_audit_line() {
         ]
     );
     assert_eq!(Outcome::Done.as_str(), "done");
+}
+
+/// Where a caller goes away, and the one line that the call leaves.
+async fn line_of_a_call_given_up(
+    tool: &'static str,
+    arguments: Value,
+    (method, when): (Method, When),
+    meanwhile: impl FnOnce(&Bench),
+) -> Vec<String> {
+    let log = Arc::new(Log::default());
+    let sink: Arc<dyn AuditSink> = Arc::<Log>::clone(&log);
+    let bench = Bench::with(|builder| builder.audit(sink)).await;
+    bench.world.create("/ws/a.txt", b"one\n").unwrap();
+    let actor = Arc::new(bench.actor());
+    call(&actor, "read_file", json!({ "path": "a.txt" })).await;
+    log.0.lock().unwrap().clear();
+    let mut gate = bench.barrier().hold(method, when);
+    meanwhile(&bench);
+    let task = tokio::spawn({
+        let actor = Arc::clone(&actor);
+        async move { call(&actor, tool, arguments).await }
+    });
+    gate.reached().await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    gate.open();
+    // A commit under way holds the lock of the file, and this waits for it.
+    call(&actor, "write_file", json!({ "path": "a.txt", "content": "the end\n" })).await;
+    let mut lines = log.0.lock().unwrap().clone();
+    lines.pop();
+    lines
+}
+
+#[tokio::test]
+async fn a_call_that_its_caller_gave_up_has_one_audit_line_too() {
+    let another = |bench: &Bench| bench.world.write("/ws/a.txt", b"of another\n").unwrap();
+    let write = || json!({ "path": "a.txt", "content": "two\n" });
+    let edit = json!({ "path": "a.txt", "old": "one", "new": "two" });
+    let before = |method| (method, When::Before);
+    // Before anything was done.
+    let lines = line_of_a_call_given_up("edit_file", edit, before(Method::Read), |_| ()).await;
+    assert_eq!(lines, ["main edit_file a.txt refused cancelled null"]);
+    let read = json!({ "path": "a.txt" });
+    let lines = line_of_a_call_given_up("read_file", read, before(Method::Read), |_| ()).await;
+    assert_eq!(lines, ["main read_file a.txt refused cancelled null"]);
+    // While a commit is under way, which ends all the same.
+    let lines = line_of_a_call_given_up("write_file", write(), before(Method::Commit), |_| ()).await;
+    assert_eq!(lines, ["main write_file a.txt done - true"]);
+    // While one is under way that fails.
+    let lines = line_of_a_call_given_up("write_file", write(), before(Method::Commit), another).await;
+    assert_eq!(lines, ["main write_file a.txt refused stale null"]);
+    // After one that failed, while it is found out which lines differ.
+    let lines = line_of_a_call_given_up("write_file", write(), before(Method::Read), another).await;
+    assert_eq!(lines, ["main write_file a.txt refused cancelled null"]);
 }

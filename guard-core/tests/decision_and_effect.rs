@@ -275,7 +275,34 @@ async fn unavailable_is_no_state_and_a_lost_reply_is_no_refusal() {
     let failure = actor.write_file(WriteFile::new("a.txt", "x\n")).await.unwrap_err();
     assert_eq!((failure.outcome, failure.refusal.code), (Outcome::Unknown, Code::OutcomeUnknown));
     assert_eq!(world.read("/ws/a.txt").unwrap(), b"x\n");
-    // It licenses nothing: the actor has to look.
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_an_own_write_once_it_is_found_in_effect() {
+    // Found in effect: it can be written over, and is no drift.
+    let (actor, ops, world) = failing(Fault::OutcomeUnknown, When::After).await;
+    actor.write_file(WriteFile::new("a.txt", "x\n")).await.unwrap_err();
+    ops.fail(Method::Settle, 1, When::Before, Fault::Unavailable);
+    // While that is not known, it licenses nothing.
+    assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "y\n")).await), Code::NotRead);
+    assert_eq!(actor.drift().await.unwrap().changed, []);
+    done(actor.write_file(WriteFile::new("a.txt", "y\n")).await);
+    assert_eq!(world.read("/ws/a.txt").unwrap(), b"y\n");
+
+    // Found in effect, and changed by another since: that version was never seen.
+    let (actor, _, world) = failing(Fault::OutcomeUnknown, When::After).await;
+    actor.write_file(WriteFile::new("a.txt", "x\n")).await.unwrap_err();
+    assert_eq!(actor.drift().await.unwrap().changed, []);
+    world.write("/ws/a.txt", b"of another\n").unwrap();
+    assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "y\n")).await), Code::Stale);
+    assert_eq!(world.read("/ws/a.txt").unwrap(), b"of another\n");
+
+    // Nothing of it in effect: nothing was seen.
+    let (actor, _, world) = failing(Fault::OutcomeUnknown, When::Before).await;
+    actor.write_file(WriteFile::new("a.txt", "x\n")).await.unwrap_err();
+    world.create("/ws/a.txt", b"x\n").unwrap();
+    assert_eq!(actor.drift().await.unwrap().changed, []);
+    world.write("/ws/a.txt", b"of another\n").unwrap();
     assert_eq!(code(actor.write_file(WriteFile::new("a.txt", "y\n")).await), Code::NotRead);
 }
 

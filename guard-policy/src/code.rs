@@ -113,6 +113,8 @@ pub enum Code {
     EnvironmentMismatch,
     /// Two paths of the patch lead to one file.
     AliasInPatch,
+    /// The caller gave the call up before it was done; it is only ever in an audit line.
+    Cancelled,
 }
 
 impl Code {
@@ -170,6 +172,7 @@ impl Code {
         Self::InvalidPatch,
         Self::EnvironmentMismatch,
         Self::AliasInPatch,
+        Self::Cancelled,
     ];
 
     /// Returns the code as it is written on the wire.
@@ -228,6 +231,7 @@ impl Code {
             Self::InvalidPatch => "invalid-patch",
             Self::EnvironmentMismatch => "environment-mismatch",
             Self::AliasInPatch => "alias-in-patch",
+            Self::Cancelled => "cancelled",
         }
     }
 }

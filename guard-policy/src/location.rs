@@ -194,11 +194,21 @@ impl Roots {
 
     /// Refuses a path, naming it as it was typed and the first root, and nothing that lies outside.
     pub(crate) fn outside(&self, typed: &str) -> Refusal {
-        let detail = match self.entries.first() {
+        Refusal::new(Code::OutsideRoot, typed, &self.workspace())
+    }
+
+    /// Refuses a path that leads out of the roots by what the target found in it; as [`Roots::outside`].
+    #[must_use]
+    pub fn led_outside(&self, typed: &str) -> Refusal {
+        let detail = format!("it leads out through a link or `..`; {}", self.workspace());
+        Refusal::new(Code::OutsideRoot, typed, &detail)
+    }
+
+    fn workspace(&self) -> String {
+        match self.entries.first() {
             Some(first) => format!("the workspace is `{}`", first.physical),
             None => "no root is open".to_owned(),
-        };
-        Refusal::new(Code::OutsideRoot, typed, &detail)
+        }
     }
 }
 

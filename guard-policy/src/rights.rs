@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::{Access, TargetPath, Tool};
+use crate::{Access, Code, Refusal, TargetPath, Tool};
 
 /// What an actor may do; a child has no more than its parent.
 ///
@@ -60,6 +60,9 @@ impl Within {
     }
 }
 
+/// How many directories a refusal names at most.
+const NAMED: usize = 4;
+
 /// Where a path is, as far as an actor's rights go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Held {
@@ -99,6 +102,21 @@ impl Rights {
             }
         }
         Held::To(access)
+    }
+
+    /// Refuses a path that is outside of what the actor is held to, naming that and nothing that lies outside.
+    #[must_use]
+    pub fn outside(&self, requested: &str) -> Refusal {
+        // A path has to be in each set: one that is in none of these directories is certainly refused.
+        let narrowest = self.within.iter().min_by_key(|within| within.0.len());
+        let named = narrowest.map(|within| {
+            within.0.iter().take(NAMED).map(|(path, _)| format!("`{path}`")).collect::<Vec<_>>().join(", ")
+        });
+        let detail = match named.as_deref() {
+            None | Some("") => "this actor is held to no directory".to_owned(),
+            Some(named) => format!("this actor is held to {named}"),
+        };
+        Refusal::new(Code::OutsideRoot, requested, &detail)
     }
 }
 

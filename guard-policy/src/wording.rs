@@ -50,7 +50,7 @@ const fn words(code: Code) -> Words {
             ("{path} was left alone, because this actor may only read", "Report what you would change.", None)
         }
         Code::OutsideRoot => {
-            ("{path} is outside the workspace", "Use a path below the workspace's root.", None)
+            ("{path} is outside the workspace", "Use a path below a directory that the message names.", None)
         }
         Code::ReadOnlyRoot => (
             "{path} is below a root that may only be read",
@@ -253,6 +253,7 @@ const fn words(code: Code) -> Words {
             "Name each file once, by one path.",
             None,
         ),
+        Code::Cancelled => ("{path} was left alone, because the caller gave the call up", "", None),
     };
     Words { says, remedy, call }
 }

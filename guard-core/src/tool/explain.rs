@@ -81,7 +81,7 @@ pub(crate) async fn explain(mut request: Request, path: &str) -> Result<Explanat
             rule
         })
         .collect();
-    let holder = request.guard().roots.holding(&site.expect);
+    let holder = request.roots.holding(&site.expect);
     Ok(Explanation {
         path: site.requested.clone(),
         root: holder.map(|root| root.physical.clone()),

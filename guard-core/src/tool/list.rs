@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::port::{Depth, Entry, Last, OpError, Page};
-use crate::refuse::op_error;
 use crate::request::{Asked, Known, Request};
 use crate::{Failure, ListDir};
 
@@ -38,7 +37,7 @@ pub(crate) async fn list_dir(mut request: Request, args: ListDir) -> Result<DirL
             let detail = "after is the `next` of the page before, and this is none";
             Refusal::new(Code::InvalidArguments, &site.requested, detail).into()
         }
-        error => op_error(&site.requested, &error),
+        error => request.op_error(&site.requested, &error),
     })?;
     if listing.resolved != site.expect {
         site.redirect(listing.resolved.clone())?;

@@ -11,7 +11,7 @@ pub(crate) mod move_file;
 pub(crate) mod mutate;
 pub(crate) mod read;
 pub(crate) mod reply;
-mod seen;
+pub(crate) mod seen;
 pub(crate) mod stat;
 pub(crate) mod write;
 

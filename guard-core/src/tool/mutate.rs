@@ -6,13 +6,14 @@ use std::sync::Arc;
 use guard_policy::{Act, Approval, Code, Fact, FileState, Precondition, Refusal, TextShape, classify};
 
 use super::intent::{Intended, Intent, Intents, Mark, Remarks, change, draft, filled, is_intended, planned};
-use super::seen::{note_lines, note_shown, record, with_lines};
+use super::seen::{Marked, note, note_lines, note_shown, with_lines};
 use crate::actor::ActorState;
+use crate::audit::audit;
 use crate::locks::Locked;
-use crate::port::{Body, CommitError, CommitFailure, Committed, Content, Contents};
+use crate::port::{Body, CommitError, CommitFailure, Committed, Contents};
 use crate::receipt::VERSION;
-use crate::refuse::{commit_error, op_error, with_fates};
-use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site, audit};
+use crate::refuse::with_fates;
+use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site};
 use crate::{ChangeReceipt, Done, Failure, Outcome, PlannedChange, Receipt};
 
 /// How often an edit that lost its compare-and-swap is planned anew.
@@ -219,7 +220,7 @@ async fn decide(request: &mut Request, items: &mut [Item], looks: bool) -> Resul
     let mut settled = Settled::Here;
     for (index, contents) in unread.into_iter().zip(contents) {
         let item = &mut items[index];
-        let contents = contents.map_err(|error| op_error(&item.site.requested, &error))?;
+        let contents = contents.map_err(|error| request.op_error(&item.site.requested, &error))?;
         if contents.found.resolved != item.site.expect {
             item.site.redirect(contents.found.resolved.clone())?;
             settled = Settled::Anew;
@@ -327,7 +328,7 @@ fn unchanged(request: &Request, intents: &[Intent], items: &[Item]) -> Receipt {
             (&intent.effect, &intent.mark, request.records())
         {
             request.actor.views().wrote(&item.site.expect, content.digest(), content.len(), *shape);
-            note_lines(&request.actor, &item.site.expect, content, *shape);
+            note_lines(&request.actor.record, &item.site.expect, content, *shape);
         }
         let mut change = draft(intent, items);
         (change.before, change.after) = (digest, digest);
@@ -383,20 +384,20 @@ async fn commit(
         Intended::Put { content, .. } => Some(content.clone()),
         _ => None,
     };
-    let drafts: Vec<(ChangeReceipt, Mark, Option<Content>)> =
-        intents.iter().map(|intent| (draft(intent, items), intent.mark.clone(), content(intent))).collect();
+    let marked = |intent: &Intent| Marked {
+        draft: draft(intent, items),
+        mark: intent.mark.clone(),
+        content: content(intent),
+    };
+    let all: Arc<[Marked]> = intents.iter().map(marked).collect();
+    let marked = Arc::clone(&all);
     let (tool, paths, records) = (request.tool, request.paths.clone(), request.records());
     let then = move |actor: &Arc<ActorState>, committed: Committed, trips: u32| {
-        let mut changes = Vec::with_capacity(drafts.len());
-        for ((draft, mark, content), applied) in drafts.into_iter().zip(committed.changes) {
-            if records {
-                record(actor, &mark, &draft, &applied);
-                if let (Some(content), Some(shape)) = (&content, mark.shape()) {
-                    note_lines(actor, &applied.resolved, content, shape);
-                }
-            }
-            changes.push(filled(draft, applied));
+        if records {
+            note(&actor.record, &marked, &committed);
         }
+        let drafts = marked.iter().map(|marked| marked.draft.clone());
+        let changes = drafts.zip(committed.changes).map(|(draft, applied)| filled(draft, applied)).collect();
         let mut receipt = remarks.on(receipt(actor, tool, changes, trips));
         if committed.settled {
             receipt.notes.push(FOUND_IN_EFFECT.to_owned());
@@ -404,7 +405,7 @@ async fn commit(
         audit_done(actor, tool, &paths, &receipt);
         receipt
     };
-    request.commit(batch, locked, then).await.map_err(|error| (error, intents))
+    request.commit(batch, locked, all, then).await.map_err(|error| (error, intents))
 }
 
 /// A precondition that failed on what the call would have made is a call that was made already: a retried write is
@@ -436,7 +437,7 @@ struct GoOn {
 /// After a failed commit: prepares the item that failed to be decided once more on what the target found, or gives up.
 fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &GoOn) -> Result<(), Failure> {
     let Some(item) = item else {
-        return Err(commit_error(request.paths.first().map_or("", String::as_str), error));
+        return Err(request.commit_error(request.paths.first().map_or("", String::as_str), error));
     };
     let requested = item.site.requested.clone();
     let settled = match &error.cause {
@@ -462,12 +463,12 @@ fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &
             Ok(())
         }
         CommitFailure::Precondition { .. } => Err(Refusal::new(Code::Conflict, &requested, "").into()),
-        _ => return Err(commit_error(&requested, error)),
+        _ => return Err(request.commit_error(&requested, error)),
     };
     // What a failed try left behind is said at the end, whatever the next try does; only a clean failure goes on.
     match settled {
         Ok(()) if error.fates.iter().all(is_clean) => Ok(()),
-        Ok(()) => Err(commit_error(&requested, error)),
+        Ok(()) => Err(request.commit_error(&requested, error)),
         Err(failure) => Err(with_fates(failure, &error.fates)),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::io::Read as _;
 
-use guard_policy::{ContentClass, Fact, FileState, TargetPath, TextShape, Ticket, View, classify};
+use guard_policy::{Argument, ContentClass, Fact, FileState, TargetPath, TextShape, Ticket, View, classify};
 
 use super::intent::Mark;
 use super::mutate::{Item, Look};
-use crate::actor::ActorState;
-use crate::port::{Applied, Body, Content, Contents};
+use crate::actor::Record;
+use crate::port::{Applied, Body, Committed, Content, Contents};
 use crate::request::Request;
 use crate::text::hashes;
 use crate::{ChangeReceipt, Failure};
@@ -15,13 +15,20 @@ use crate::{ChangeReceipt, Failure};
 /// Adds the lines that differ, if the file can be read and still is what the refusal says it is.
 pub(super) async fn with_lines(request: &mut Request, items: &[Item], failure: Failure) -> Failure {
     let Some(changed) = failure.refusal.changed.as_deref() else { return failure };
+    // Of two files with one content each has its own lines that were seen.
+    let call = failure.refusal.remedy.as_ref().and_then(|remedy| remedy.call.as_ref());
+    let named = call.and_then(|call| call.arguments.get("path"));
+    let is_named = |item: &Item| match named {
+        Some(Argument::Text(path)) => *path == item.site.requested,
+        _ => true,
+    };
     let lines_of = |item: &Item| match request.actor.views().get(&item.site.expect) {
         Some(View::File { digest, lines, .. }) if *digest == changed.seen && !lines.is_empty() => {
             Some(lines.clone())
         }
         _ => None,
     };
-    let seen = items.iter().find_map(|item| Some((item, lines_of(item)?)));
+    let seen = items.iter().filter(|item| is_named(item)).find_map(|item| Some((item, lines_of(item)?)));
     let Some((item, seen)) = seen else { return failure };
     let Ok(Contents { found, body: Body::Bytes { bytes, .. } }) = request.read_whole(&item.site).await else {
         return failure;
@@ -53,9 +60,26 @@ pub(super) fn note_shown(request: &Request, items: &[Item], began: Ticket) {
     }
 }
 
-/// Records what a commit means for the actor's views.
-pub(super) fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, applied: &Applied) {
-    let mut views = actor.views();
+/// One change of a commit: what a receipt says of it before it happens, and what it means for the views.
+pub(crate) struct Marked {
+    pub(crate) draft: ChangeReceipt,
+    pub(crate) mark: Mark,
+    /// What is put.
+    pub(crate) content: Option<Content>,
+}
+
+/// Records what a commit that is in effect means for the views of whoever made it.
+pub(crate) fn note(record: &Record, marked: &[Marked], committed: &Committed) {
+    for (Marked { draft, mark, content }, applied) in marked.iter().zip(&committed.changes) {
+        note_one(record, mark, draft, applied);
+        if let (Some(content), Some(shape)) = (content, mark.shape()) {
+            note_lines(record, &applied.resolved, content, shape);
+        }
+    }
+}
+
+fn note_one(record: &Record, mark: &Mark, draft: &ChangeReceipt, applied: &Applied) {
+    let mut views = record.views();
     let FileState::Regular { len, digest, .. } = &applied.after else {
         return match mark {
             Mark::Removed => views.removed(&applied.resolved),
@@ -84,7 +108,7 @@ pub(super) fn record(actor: &ActorState, mark: &Mark, draft: &ChangeReceipt, app
 }
 
 /// Keeps hashes of the lines of a content that this actor put there. They are made before the views are held.
-pub(super) fn note_lines(actor: &ActorState, path: &TargetPath, content: &Content, shape: TextShape) {
+pub(super) fn note_lines(record: &Record, path: &TargetPath, content: &Content, shape: TextShape) {
     if shape.class == ContentClass::Binary {
         return;
     }
@@ -92,6 +116,6 @@ pub(super) fn note_lines(actor: &ActorState, path: &TargetPath, content: &Conten
     if content.open().and_then(|mut reader| reader.read_to_end(&mut bytes)).is_ok()
         && let Some(lines) = hashes::lines(&bytes, shape)
     {
-        actor.views().note_lines(path, content.digest(), &lines);
+        record.views().note_lines(path, content.digest(), &lines);
     }
 }

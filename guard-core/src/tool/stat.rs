@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::port::{Depth, Found, Last, OpError};
-use crate::refuse::op_error;
 use crate::request::{Asked, Known, Request, Site};
 use crate::{Failure, StatPaths};
 
@@ -83,7 +82,7 @@ fn told(
     itself: Result<Found, OpError>,
     followed: Result<Found, OpError>,
 ) -> Result<Told, Failure> {
-    let refuse = |error: OpError| op_error(&site.requested, &error);
+    let refuse = |error: OpError| request.op_error(&site.requested, &error);
     let itself = itself.map_err(refuse)?;
     let facts = |found: Found| PathFacts {
         path: site.requested.clone(),

@@ -14,10 +14,7 @@ pub(crate) fn check(policy: &Policy, call: &Call<'_>, facts: &Facts<'_>) -> Resu
         Some(root) => root.access,
     };
     match facts.rights.held(facts.path) {
-        Held::Outside => {
-            let detail = "this actor is held to a part of the workspace";
-            Err(Refusal::new(Code::OutsideRoot, call.requested, detail))
-        }
+        Held::Outside => Err(facts.rights.outside(call.requested)),
         Held::To(held) if held.min(root) == Access::ReadOnly && call.act.mutates() => {
             Err(Refusal::new(Code::ReadOnlyRoot, call.requested, ""))
         }
