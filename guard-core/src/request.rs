@@ -55,6 +55,8 @@ pub(crate) struct Site {
     pub(crate) last: Last,
     /// Whether the target said already that the path leads elsewhere than its text.
     redirected: bool,
+    /// Whether where it leads is known from the target, and not from the text alone.
+    led_by_target: bool,
 }
 
 /// What is known of a site.
@@ -168,6 +170,7 @@ impl Request {
             expect: TargetPath::root(),
             last,
             redirected: false,
+            led_by_target: matches!(located.expected, Expected::AskTarget),
         };
         site.expect = match located.expected {
             Expected::Path(path) => path,
@@ -216,6 +219,14 @@ impl Request {
                 Ok(Decision::Allowed(Allowed { precondition, approval }))
             }
             Verdict::Undecided => Ok(Decision::Undecided),
+            // As where the target itself refuses to follow: which of both it was says what there is outside.
+            Verdict::Refuse(refusal)
+                if refusal.code == Code::OutsideRoot
+                    && site.led_by_target
+                    && self.roots.holding(&site.expect).is_none() =>
+            {
+                Err(self.roots.led_outside(&site.requested).into())
+            }
             Verdict::Refuse(refusal) => Err(refusal.into()),
         }
     }
@@ -409,7 +420,7 @@ impl Site {
         if self.redirected {
             return Err(Refusal::new(Code::UnstablePath, &self.requested, "").into());
         }
-        self.redirected = true;
+        (self.redirected, self.led_by_target) = (true, true);
         self.expect = resolved;
         Ok(())
     }
