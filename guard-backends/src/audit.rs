@@ -18,6 +18,8 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct JsonLines {
     file: File,
+    /// Where it is, free of links; `None` where that is not UTF-8, and so no path of a target.
+    place: Option<String>,
 }
 
 /// A record with the time at which it was taken.
@@ -43,11 +45,12 @@ impl JsonLines {
             // A FIFO without a reader is an error (ENXIO, open(2)) instead of a wait for one.
             options.mode(0o600).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
         }
-        let file = options.open(path)?;
+        let file = options.open(&path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the audit log is no regular file"));
         }
-        Ok(Self { file })
+        let place = std::fs::canonicalize(path)?.into_os_string().into_string().ok();
+        Ok(Self { file, place })
     }
 
     fn append(&self, record: &AuditRecord) -> io::Result<()> {
@@ -64,5 +67,9 @@ impl AuditSink for JsonLines {
             // The call has ended already: there is nobody to refuse it to.
             tracing::error!(%error, "an audit record could not be written");
         }
+    }
+
+    fn place(&self) -> Option<&str> {
+        self.place.as_deref()
     }
 }

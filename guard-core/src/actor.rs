@@ -16,7 +16,7 @@ use crate::toolbox;
 use crate::unsettled::Notice;
 use crate::{
     ApplyPatch, DeleteFile, DirListing, Done, EditFile, Explanation, Failure, ListDir, MakeDir, MoveFile,
-    ReadFile, ReadResult, StatPaths, StatResult, WriteFile,
+    ReadFile, ReadResult, Receipt, StatPaths, StatResult, WriteFile,
 };
 
 /// One agent, sub-agent or host that calls tools: its views, its rights.
@@ -424,6 +424,28 @@ impl Actor {
     pub async fn stat(&self, args: StatPaths) -> Result<StatResult, Failure> {
         let request = self.request(Tool::Stat, args.path.iter().chain(&args.paths).cloned().collect());
         request.audited(|request| tool::stat::stat(request, args)).await
+    }
+
+    /// Undoes what a receipt tells of, all of it or nothing: bytes that were displaced are put back, what was created is
+    /// removed, what was moved is moved back, and directories that were made go if they are empty.
+    ///
+    /// The target has to find what the receipt says is there: what changed since is left alone. What is put back was not
+    /// delivered to this actor, so that it has to be read before it is written over. The receipt that comes of it can
+    /// be undone as well.
+    ///
+    /// # Security
+    ///
+    /// The host undoes: a model cannot call this. A receipt needs no trust: every rule for paths, rights and approvals
+    /// holds, and what it destroys is exactly the version that it names.
+    ///
+    /// # Errors
+    ///
+    /// `cannot-undo` where nothing was kept (any more), `stale` where something is not what the receipt says,
+    /// `invalid-arguments` and `target-changed` where the receipt is none of this guard's; [`Failure`] as for any call.
+    pub async fn undo(&self, receipt: &Receipt) -> Result<Done, Failure> {
+        let paths = receipt.changes.iter().map(|change| change.resolved.to_string()).collect();
+        let request = self.request(Tool::Undo, paths);
+        request.audited(|request| tool::undo::undo(request, receipt)).await
     }
 
     /// Calls a tool by name with JSON arguments, as a model does; it meets the same views as a direct call.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use guard_policy::{Access, Fact, Policy, Rights, RootEntry, Roots, TargetPath, Within};
 
-use crate::port::{AuditSink, FileOps, OpError, RootSpec};
+use crate::port::{AuditSink, FileOps, OpError, RootSpec, UndoStore};
 use crate::toolbox::Definitions;
 use crate::unsettled::Unsettled;
 use crate::{Actor, Approver, Toolbox};
@@ -24,6 +24,7 @@ pub(crate) struct GuardState {
     pub(crate) roots: Arc<Roots>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
+    pub(crate) undo: Option<Arc<dyn UndoStore>>,
     pub(crate) environment: Option<String>,
     pub(crate) unsettled: Unsettled,
     pub(crate) tools: Definitions,
@@ -44,6 +45,12 @@ pub enum OpenError {
         /// Why.
         error: OpError,
     },
+    /// The store of old bytes is in a root, where whatever works there could change it.
+    #[error("the store of old bytes, {place}, is in a root")]
+    UndoInRoot {
+        /// Where the store is.
+        place: String,
+    },
     /// The policy names a root that has no meaning on the target.
     #[error("the root {path:?} of the policy: {why}")]
     Configured {
@@ -61,6 +68,7 @@ pub struct GuardBuilder {
     roots: Vec<(TargetPath, Access)>,
     approver: Option<Arc<dyn Approver>>,
     audit: Option<Arc<dyn AuditSink>>,
+    undo: Option<Arc<dyn UndoStore>>,
     environment: Option<String>,
 }
 
@@ -91,6 +99,14 @@ impl GuardBuilder {
     #[must_use]
     pub fn audit(mut self, audit: Arc<dyn AuditSink>) -> Self {
         self.audit = Some(audit);
+        self
+    }
+
+    /// Sets where the bytes are kept that calls displace, so that [`Actor::undo`] can put them back. They come back with
+    /// the answer of the target, up to the size that the store takes.
+    #[must_use]
+    pub fn undo(mut self, store: Arc<dyn UndoStore>) -> Self {
+        self.undo = Some(store);
         self
     }
 
@@ -127,6 +143,16 @@ impl GuardBuilder {
             entries.push(RootEntry { id: root.id, physical: root.path, aliases, access });
         }
         let roots = Arc::new(Roots::new(entries));
+        if self.ops.is_of_this_machine() {
+            // What the guard itself keeps is on the machine of its target.
+            let undo = self.undo.as_ref().and_then(|store| store.place());
+            let inside = undo.filter(|place| roots.entries().iter().any(|root| holds(&root.physical, place)));
+            if let (Some(place), true) = (inside, self.policy.restrict) {
+                return Err(OpenError::UndoInRoot { place: place.to_owned() });
+            }
+            let audit = self.audit.as_ref().and_then(|sink| sink.place());
+            self.policy.sensitive.extend(undo.into_iter().chain(audit).map(str::to_owned));
+        }
         let tools = Definitions::of(&self.policy);
         Ok(Guard {
             state: Arc::new(GuardState {
@@ -136,11 +162,16 @@ impl GuardBuilder {
                 roots,
                 approver: self.approver,
                 audit: self.audit,
+                undo: self.undo,
                 environment: self.environment,
                 unsettled: Unsettled::default(),
             }),
         })
     }
+}
+
+fn holds(root: &TargetPath, place: &str) -> bool {
+    TargetPath::new(place).is_ok_and(|place| place.starts_with(root))
 }
 
 /// Returns the policy's roots and what it allows beside them, as paths of the target.
@@ -174,6 +205,7 @@ impl Guard {
             roots: Vec::new(),
             approver: None,
             audit: None,
+            undo: None,
             environment: None,
         }
     }

@@ -36,7 +36,7 @@ pub use args::{
 };
 pub use failure::{Failure, Outcome};
 pub use guard::{Guard, GuardBuilder, OpenError};
-pub use receipt::{ChangeReceipt, Conversion, Done, PlacedChunk, Plan, PlannedChange, Receipt};
+pub use receipt::{ChangeReceipt, Conversion, Done, PlacedChunk, Plan, PlannedChange, Receipt, Undo};
 pub use recheck::{Drift, Drifted, Resumed, SavedViews, SeenVersion};
 pub use tool::explain::{Explanation, RuleAnswer};
 pub use tool::list::DirListing;

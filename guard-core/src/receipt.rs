@@ -2,7 +2,7 @@
 
 use guard_policy::{Digest, Precondition, TargetPath, Tool};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::port::{Kept, Publish, TargetId};
 
@@ -48,7 +48,7 @@ impl Done {
 }
 
 /// What surely happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The receipt's version.
     pub version: u32,
@@ -65,10 +65,10 @@ pub struct Receipt {
     /// Requests to the target that the call took.
     pub round_trips: u32,
     /// Remarks on a patch as a whole, as sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Why only the operations before one that failed are here; only where the caller chose the reference engine's way.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
     /// Set where the policy does not hold locations to the roots.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -76,57 +76,85 @@ pub struct Receipt {
 }
 
 /// What surely happened at one path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangeReceipt {
     /// The path as it was requested.
     pub path: String,
     /// Where it is on the target.
     pub resolved: TargetPath,
     /// Where it was moved to.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<TargetPath>,
     /// What the target enforced.
     pub precondition: Precondition,
     /// The digest of what was there, where it was a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
     /// The digest of what is there now (at `moved_to`, for a move), where it is a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Digest>,
     /// The length in bytes of what is there now.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// The digest of the content that was given, where it is not the digest of what was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<Digest>,
     /// What was done to the content that was given.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversions: Vec<Conversion>,
     /// How it was published; left out where the target was as intended already and nothing was asked of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publish: Option<Publish>,
     /// Directories that were made, outermost first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<TargetPath>,
     /// What was not kept of the old file, where there is something to say.
-    #[serde(skip_serializing_if = "Kept::is_whole")]
+    #[serde(default, skip_serializing_if = "Kept::is_whole")]
     pub metadata: Kept,
     /// Names under which bytes stay on the target, each with the reason.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// Remarks, as sentences.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// How the chunks of a patch were placed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chunks: Vec<PlacedChunk>,
     /// A unified diff of what a patch did, where both sides are text.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
+    /// How it can be undone; left out where nothing was changed, or where the guard keeps nothing for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<Undo>,
+}
+
+/// How one change can be undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "how", rename_all = "kebab-case")]
+pub enum Undo {
+    /// The bytes of `before` are kept: they go over those of `after`, or back where nothing is.
+    PutBack {
+        /// The permission bits of what was removed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mode: Option<u32>,
+    },
+    /// What was created is removed.
+    Remove,
+    /// What was moved is moved back.
+    MoveBack,
+    /// The directory that was made is removed, if it is empty.
+    RemoveDir,
+    /// The directory that was removed is made again.
+    MakeDir,
+    /// It cannot.
+    No {
+        /// Why.
+        why: String,
+    },
 }
 
 /// How one chunk of a patch was placed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacedChunk {
     /// The line of the patch on which it begins.
     pub patch_line: u64,
@@ -139,7 +167,7 @@ pub struct PlacedChunk {
 }
 
 /// What was done to the content that was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conversion {
     /// LF became CRLF, as the version that was replaced had it.

@@ -19,10 +19,11 @@ use crate::port::{
     Ask, Batch, CommitError, CommitFailure, CommitId, Committed, Contents, Depth, Displaced, Fate, Found,
     InPlace, Keep, Last, OpError, Part, Place, Tier, Want,
 };
+use crate::receipt::Undo;
 use crate::refuse::commit_error;
 use crate::tool::seen::Marked;
 use crate::unsettled::Lost;
-use crate::{Answer, Failure, Outcome, Plan, PlannedChange, Proposal, receipt, unsettled};
+use crate::{Answer, Failure, Outcome, Plan, PlannedChange, Proposal, receipt, tool, unsettled};
 
 /// One tool call in progress.
 pub(crate) struct Request {
@@ -343,7 +344,10 @@ impl Request {
                 guard_policy::Require::Any => None,
                 guard_policy::Require::Exchange => Some(Tier::Exchange),
             },
-            displaced: Displaced::Discard,
+            displaced: match &self.guard().undo {
+                Some(store) => Displaced::Return { max: store.largest() },
+                None => Displaced::Discard,
+            },
             open_writers: policy.open_writers,
             metadata: if dangers.lose_metadata { Keep::DangerLose } else { Keep::Require },
             in_place: if dangers.in_place { InPlace::DangerNotAtomic } else { InPlace::Refuse },
@@ -358,7 +362,7 @@ impl Request {
         batch: Batch,
         locked: Locked,
         marked: Arc<[Marked]>,
-        then: impl FnOnce(&Arc<ActorState>, Committed, u32) -> T + Send + 'static,
+        then: impl FnOnce(&Arc<ActorState>, (Committed, Vec<Option<Undo>>), u32) -> T + Send + 'static,
     ) -> Result<T, CommitError> {
         self.trips += 1;
         let trips = self.trips;
@@ -368,14 +372,18 @@ impl Request {
         let (id, count) = (batch.id.clone(), batch.changes.len());
         let sent = batch.clone();
         let task = async move {
-            let outcome = actor.guard.ops.commit(batch).await;
+            let mut outcome = actor.guard.ops.commit(batch).await;
+            let undos = match (&actor.guard.undo, &mut outcome) {
+                (Some(store), Ok(committed)) => tool::undo::keep(&**store, &sent, committed).await,
+                _ => Vec::new(),
+            };
             if let Err(CommitError { cause: CommitFailure::Op(OpError::OutcomeUnknown { commit }), .. }) =
                 &outcome
             {
                 let lost = Lost::new(commit.clone(), &actor, (tool, &paths), (sent, marked));
                 actor.guard.unsettled.add(lost);
             }
-            let outcome = outcome.map(|committed| then(&actor, committed, trips));
+            let outcome = outcome.map(|committed| then(&actor, (committed, undos), trips));
             drop(locked);
             let line = outcome.as_ref().err().map(|error| {
                 let failure = commit_error(paths.first().map_or("", String::as_str), error);

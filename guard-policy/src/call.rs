@@ -28,10 +28,12 @@ pub enum Tool {
     ListDir,
     /// Tells what is at a path.
     Stat,
+    /// Puts back what a call displaced. It is the host's, and no model can call it.
+    Undo,
 }
 
 impl Tool {
-    /// Every tool.
+    /// Every tool that a model can call.
     pub const ALL: &'static [Self] = &[
         Self::ReadFile,
         Self::WriteFile,
@@ -57,6 +59,7 @@ impl Tool {
             Self::MakeDir => "make_dir",
             Self::ListDir => "list_dir",
             Self::Stat => "stat",
+            Self::Undo => "undo",
         }
     }
 

@@ -115,6 +115,8 @@ pub enum Code {
     AliasInPatch,
     /// The caller gave the call up before it was done; it is only ever in an audit line.
     Cancelled,
+    /// A call cannot be undone: nothing was kept of what it displaced.
+    CannotUndo,
 }
 
 impl Code {
@@ -173,6 +175,7 @@ impl Code {
         Self::EnvironmentMismatch,
         Self::AliasInPatch,
         Self::Cancelled,
+        Self::CannotUndo,
     ];
 
     /// Returns the code as it is written on the wire.
@@ -232,6 +235,7 @@ impl Code {
             Self::EnvironmentMismatch => "environment-mismatch",
             Self::AliasInPatch => "alias-in-patch",
             Self::Cancelled => "cancelled",
+            Self::CannotUndo => "cannot-undo",
         }
     }
 }

@@ -253,6 +253,7 @@ const fn words(code: Code) -> Words {
             "Name each file once, by one path.",
             None,
         ),
+        Code::CannotUndo => ("The change of {path} cannot be undone", "", None),
         Code::Cancelled => ("{path} was left alone, because the caller gave the call up", "", None),
     };
     Words { says, remedy, call }

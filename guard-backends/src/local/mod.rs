@@ -296,6 +296,10 @@ impl FileOps for Local {
         &self.inner.capabilities
     }
 
+    fn is_of_this_machine(&self) -> bool {
+        true
+    }
+
     async fn open_root(&self, spec: &RootSpec) -> Result<Root, OpError> {
         let path = spec.path.clone();
         self.blocking(move |inner| inner.roots.open(&path, inner.position)).await?

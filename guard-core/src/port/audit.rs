@@ -34,4 +34,11 @@ pub struct AuditRecord {
 pub trait AuditSink: Send + Sync {
     /// Takes one record.
     fn record(&self, record: &AuditRecord);
+
+    /// Returns the absolute path of the file on this machine that the records go to, if there is one.
+    ///
+    /// A guard of this machine's files keeps its tools away from it.
+    fn place(&self) -> Option<&str> {
+        None
+    }
 }

@@ -29,6 +29,14 @@ pub trait FileOps: Send + Sync + 'static {
     /// Returns what the target's tools can do.
     fn capabilities(&self) -> &Capabilities;
 
+    /// Tells whether its files are those that this process itself would open by their paths.
+    ///
+    /// Nothing is asked of this process's filesystem because of it: what the guard itself keeps there is kept from its
+    /// tools.
+    fn is_of_this_machine(&self) -> bool {
+        false
+    }
+
     /// Opens a root: resolves the directory on the target and remembers its identity.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod observe;
 mod query;
 mod target;
 mod transport;
+mod undo;
 
 pub use audit::{AuditRecord, AuditSink};
 pub use commit::{
@@ -26,3 +27,4 @@ pub use observe::{Observer, Step};
 pub use query::{Ask, Body, Contents, Depth, Entry, Found, Last, Listing, Page, Part, Sink, Want};
 pub use target::{Capabilities, LeaseSupport, Root, RootSpec, TargetId};
 pub use transport::{End, Machine, Session, Transport, TransportError};
+pub use undo::{UndoError, UndoStore};

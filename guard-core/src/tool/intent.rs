@@ -4,6 +4,7 @@ use guard_policy::{Digest, FileState, Precondition, Splice, TextShape};
 
 use super::mutate::Item;
 use crate::port::{Applied, Change, Content, Effect, Kept, Mode, Parents};
+use crate::receipt::Undo;
 use crate::{ChangeReceipt, Conversion, PlacedChunk, Plan, PlannedChange, Receipt};
 
 /// What a tool would do at one of its paths.
@@ -43,10 +44,17 @@ impl Intent {
 
 /// An effect, before it has a place.
 pub(crate) enum Intended {
-    Put { content: Content, mode: Mode },
+    Put {
+        content: Content,
+        mode: Mode,
+    },
     Remove,
-    MoveTo { item: usize },
+    MoveTo {
+        item: usize,
+    },
     MakeDir,
+    /// Of a directory, if it is empty.
+    RemoveDir,
 }
 
 /// What a commit means for the actor's views.
@@ -110,7 +118,7 @@ pub(super) fn is_intended(effect: &Intended, state: &FileState) -> bool {
     match effect {
         Intended::Put { content, .. } => state.digest() == Some(content.digest()),
         Intended::MakeDir => *state == FileState::Directory,
-        Intended::Remove | Intended::MoveTo { .. } => false,
+        Intended::Remove | Intended::RemoveDir | Intended::MoveTo { .. } => false,
     }
 }
 
@@ -155,6 +163,7 @@ pub(super) fn change(intent: &Intent, items: &[Item]) -> Change {
                 parents: Parents::Make,
             },
             Intended::MakeDir => Effect::MakeDir { parents: Parents::Make },
+            Intended::RemoveDir => Effect::RemoveDir,
         },
     }
 }
@@ -179,10 +188,11 @@ pub(super) fn draft(intent: &Intent, items: &[Item]) -> ChangeReceipt {
         notes: intent.notes.clone(),
         diff: intent.chunks.as_ref().and(planned.diff),
         chunks: planned.chunks,
+        undo: None,
     }
 }
 
-pub(super) fn filled(draft: ChangeReceipt, applied: Applied) -> ChangeReceipt {
+pub(super) fn filled(draft: ChangeReceipt, applied: Applied, undo: Option<Undo>) -> ChangeReceipt {
     ChangeReceipt {
         resolved: applied.resolved,
         before: applied.before.digest(),
@@ -197,6 +207,7 @@ pub(super) fn filled(draft: ChangeReceipt, applied: Applied) -> ChangeReceipt {
         made: applied.made,
         metadata: applied.kept,
         left: applied.left,
+        undo,
         ..draft
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod read;
 pub(crate) mod reply;
 pub(crate) mod seen;
 pub(crate) mod stat;
+pub(crate) mod undo;
 pub(crate) mod write;
 
 pub(crate) use reply::Reply;

@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 
-use guard_policy::{Act, Approval, Code, Fact, FileState, Precondition, Refusal, TextShape, classify};
+use guard_policy::{
+    Act, Approval, Code, Digest, Fact, FileState, Precondition, Refusal, TextShape, classify,
+};
 
 use super::intent::{Intended, Intent, Intents, Mark, Remarks, change, draft, filled, is_intended, planned};
 use super::seen::{Marked, note, note_lines, note_shown, with_lines};
 use crate::actor::ActorState;
 use crate::audit::audit;
 use crate::locks::Locked;
-use crate::port::{Body, CommitError, CommitFailure, Committed, Contents};
+use crate::port::{Body, CommitError, CommitFailure, Committed, Contents, OpError};
+use crate::receipt::Undo;
 use crate::receipt::VERSION;
 use crate::refuse::with_fates;
 use crate::request::{Allowed, Asked, Dangers, Decision, Known, Request, Site};
@@ -28,17 +31,23 @@ pub(crate) struct Item {
     allowed: Option<Allowed>,
     /// Whether the plan itself tells of what is missing, or there where nothing may be.
     planned: bool,
+    /// Whether the plan does without it: a directory that is to be removed and is not empty.
+    left_out: bool,
 }
 
 impl Item {
     pub(crate) fn new(site: Site, asked: Asked) -> Self {
-        Self { site, asked, look: None, allowed: None, planned: false }
+        Self { site, asked, look: None, allowed: None, planned: false, left_out: false }
     }
 
     /// Leaves it to the plan to refuse what is missing, or there where nothing may be: it has the words for it, and
     /// tells of all such paths at once.
     pub(crate) fn of_plan(site: Site, asked: Asked) -> Self {
         Self { planned: true, ..Self::new(site, asked) }
+    }
+
+    pub(crate) fn is_left_out(&self) -> bool {
+        self.left_out
     }
 
     /// Returns what the target has to find; the policy has named it once a plan is made.
@@ -110,6 +119,8 @@ pub(crate) enum Looking {
     WhereNeeded,
     /// Always: the new content is made from the old.
     Always,
+    /// Only for an approver: what has to be there is given with the call, and nothing else will do.
+    AsGiven,
 }
 
 /// How a call is made.
@@ -175,7 +186,7 @@ async fn attempt(
             Some(locked) => locked,
             None => lock(request, items).await,
         };
-        let (error, failed) =
+        let (error, failed, given) =
             match commit(request, items, (intents, remarks.clone()), manner.dangers, locked).await {
                 Ok(receipt) => return Ok(Done::Committed(receipt)),
                 Err((error, intents)) => {
@@ -183,11 +194,11 @@ async fn attempt(
                         return Ok(Done::Committed(remarks.on(receipt)));
                     }
                     let failed = failed_item(items, &intents, &error);
-                    (error, failed)
+                    (error, failed, given(&intents, failed))
                 }
             };
         lost += 1;
-        let how = GoOn { approved: asks, looking: manner.looking, lost };
+        let how = GoOn { approved: asks, looking: manner.looking, lost, given };
         go_on(request, failed.map(|index| &mut items[index]), &error, &how)?;
     }
 }
@@ -392,19 +403,22 @@ async fn commit(
     let all: Arc<[Marked]> = intents.iter().map(marked).collect();
     let marked = Arc::clone(&all);
     let (tool, paths, records) = (request.tool, request.paths.clone(), request.records());
-    let then = move |actor: &Arc<ActorState>, committed: Committed, trips: u32| {
-        if records {
-            note(&actor.record, &marked, &committed);
-        }
-        let drafts = marked.iter().map(|marked| marked.draft.clone());
-        let changes = drafts.zip(committed.changes).map(|(draft, applied)| filled(draft, applied)).collect();
-        let mut receipt = remarks.on(receipt(actor, tool, changes, trips));
-        if committed.settled {
-            receipt.notes.push(FOUND_IN_EFFECT.to_owned());
-        }
-        audit_done(actor, tool, &paths, &receipt);
-        receipt
-    };
+    let then =
+        move |actor: &Arc<ActorState>, (committed, undos): (Committed, Vec<Option<Undo>>), trips: u32| {
+            if records {
+                note(&actor.record, &marked, &committed);
+            }
+            let drafts = marked.iter().map(|marked| marked.draft.clone());
+            let undos = undos.into_iter().chain(std::iter::repeat(None));
+            let changes = drafts.zip(committed.changes).zip(undos);
+            let changes = changes.map(|((draft, applied), undo)| filled(draft, applied, undo)).collect();
+            let mut receipt = remarks.on(receipt(actor, tool, changes, trips));
+            if committed.settled {
+                receipt.notes.push(FOUND_IN_EFFECT.to_owned());
+            }
+            audit_done(actor, tool, &paths, &receipt);
+            receipt
+        };
     request.commit(batch, locked, all, then).await.map_err(|error| (error, intents))
 }
 
@@ -432,6 +446,8 @@ struct GoOn {
     looking: Looking,
     /// How many commits of this call failed so far.
     lost: u32,
+    /// The version that the call itself names.
+    given: Option<Digest>,
 }
 
 /// After a failed commit: prepares the item that failed to be decided once more on what the target found, or gives up.
@@ -444,6 +460,16 @@ fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &
         CommitFailure::Elsewhere { resolved, .. } if !how.approved => {
             item.look = None;
             item.site.redirect(resolved.clone())
+        }
+        // What was made then, and has something in it by now, stays.
+        CommitFailure::NotEmpty { .. } | CommitFailure::Op(OpError::NotFound { .. })
+            if how.looking == Looking::AsGiven && item.planned && !item.left_out =>
+        {
+            item.left_out = true;
+            Ok(())
+        }
+        CommitFailure::Precondition { found, .. } if how.looking == Looking::AsGiven => {
+            Err(Refusal::stale(&requested, found).since(&requested, how.given, found).into())
         }
         // What was approved, or read for this plan, is not planned anew on what nobody has looked at.
         CommitFailure::Precondition { found, .. }
@@ -475,6 +501,15 @@ fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &
 
 fn is_clean(fate: &crate::port::Fate) -> bool {
     matches!(fate, crate::port::Fate::Untouched | crate::port::Fate::Restored)
+}
+
+/// Returns the version that an intent itself names for an item.
+fn given(intents: &[Intent], item: Option<usize>) -> Option<Digest> {
+    let intent = intents.iter().find(|intent| Some(intent.item) == item)?;
+    match &intent.precondition {
+        Some(Precondition::Content { digest }) => Some(*digest),
+        _ => None,
+    }
 }
 
 /// Returns the item at which a commit failed.

@@ -123,6 +123,10 @@ impl<F: FileOps, L: Layer> FileOps for Around<F, L> {
         self.inner.capabilities()
     }
 
+    fn is_of_this_machine(&self) -> bool {
+        self.inner.is_of_this_machine()
+    }
+
     async fn open_root(&self, spec: &RootSpec) -> Result<Root, OpError> {
         let after = self.before(Method::OpenRoot, None).await?;
         let reply = self.inner.open_root(spec).await;
@@ -197,6 +201,10 @@ impl FileOps for Shared {
 
     fn capabilities(&self) -> &Capabilities {
         self.0.capabilities()
+    }
+
+    fn is_of_this_machine(&self) -> bool {
+        self.0.is_of_this_machine()
     }
 
     async fn open_root(&self, spec: &RootSpec) -> Result<Root, OpError> {
