@@ -115,7 +115,6 @@ async fn damaged_bytes_are_never_given_back_and_are_kept_anew() {
     let store = FileUndo::open(&place, Limits::default()).unwrap();
     let digest = Digest::of(b"one\n");
     let file = place.join(digest.to_string().replace("sha256:", ""));
-    type Harm<'a> = (&'a str, &'a dyn Fn());
     let outside = dir.path().join("outside");
     std::fs::write(&outside, b"one\n").unwrap();
     let harms: [Harm<'_>; 4] = [
@@ -153,6 +152,9 @@ async fn many_writers_share_a_directory() {
     let sizes = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     assert!(sizes.sum::<u64>() <= 400);
 }
+
+/// What is done to a file that is kept.
+type Harm<'a> = (&'a str, &'a dyn Fn());
 
 /// The same files by each way to them.
 async fn targets() -> Vec<(&'static str, Arc<dyn FileOps>)> {

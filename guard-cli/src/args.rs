@@ -59,6 +59,12 @@ pub(crate) struct GuardArgs {
     /// The rules, as TOML; no file is read that is not named here.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<String>,
+    /// Keep what changes displace in this directory, which is made if it is not there, so that they can be undone.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) undo_store: Option<std::path::PathBuf>,
+    /// How much is kept there; the oldest makes room.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, requires = "undo_store")]
+    pub(crate) undo_bytes: u64,
 }
 
 /// What to do.
@@ -78,6 +84,8 @@ pub(crate) enum Command {
     Mv(Move),
     /// Make a directory and its parents.
     Mkdir(MakeDir),
+    /// Undo what a receipt tells of (`--json` prints it): all of it, or nothing.
+    Undo(Undo),
     /// List a directory.
     Ls(List),
     /// Tell what is at a path, with the digest.
@@ -200,6 +208,12 @@ pub(crate) struct Move {
 pub(crate) struct MakeDir {
     /// The directory.
     pub(crate) path: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Undo {
+    /// What `--json` printed, in a file of this machine; `-` is standard input.
+    pub(crate) receipt: std::path::PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use guard_backends::undo::{FileUndo, Limits};
+use guard_core::Receipt;
 use guard_core::policy::{Access, Fact, Policy, TargetPath};
 use nix::unistd::{Uid, User};
 
@@ -97,6 +99,30 @@ pub(crate) fn policy(file: Option<&str>) -> Result<Policy, UsageError> {
         }
     }
     Ok(policy)
+}
+
+/// Opens the store of what changes displace.
+pub(crate) fn undo_store(dir: &Path, bytes: u64) -> Result<FileUndo, UsageError> {
+    let limits = Limits { total: bytes, ..Limits::default() };
+    FileUndo::open(dir, limits)
+        .map_err(|error| UsageError(format!("the undo store {}: {error}", dir.display())))
+}
+
+/// Reads a receipt, or what `--json` printed around it.
+pub(crate) fn receipt(file: &Path) -> Result<Receipt, UsageError> {
+    let wrong = |why: String| UsageError(format!("the receipt {}: {why}", file.display()));
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let text = text.map_err(|error| wrong(error.to_string()))?;
+    let mut found: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if let Some(inner) = found.get_mut("receipt") {
+        found = inner.take();
+    }
+    serde_json::from_value(found).map_err(|error| wrong(error.to_string()))
 }
 
 /// Returns the home directory of whoever runs the binary, which on the local target is the target's.

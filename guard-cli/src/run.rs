@@ -123,7 +123,7 @@ async fn carry_out(cli: &Cli) -> Result<Shown, Ended> {
 async fn on(cli: &Cli, connected: &Connected, policy: Policy) -> Result<Shown, Ended> {
     if let Command::Doctor(args) = &cli.command {
         // What a target can do is told of one without a root, too.
-        let rootless = connected.local.is_none() && cli.guard.roots.0.is_empty();
+        let rootless = connected.local.is_none() && cli.guard.roots.0.is_empty() && policy.roots.is_empty();
         let guard = if rootless { None } else { Some(connected.open(&cli.guard, policy).await?) };
         return Ok(Shown::Diagnosed(doctor::diagnose(connected, guard.as_ref(), args.leftovers).await?));
     }
@@ -167,6 +167,11 @@ async fn call(cli: &Cli, guard: &Guard, actor: &Actor) -> Result<Shown, Ended> {
         Command::Mkdir(args) => {
             let call = MakeDir { path: args.path.clone(), dry_run };
             Shown::Done(actor.make_dir(call).await?)
+        }
+        Command::Undo(args) => {
+            let receipt = config::receipt(&args.receipt)?;
+            let undone = if dry_run { actor.plan_undo(&receipt).await } else { actor.undo(&receipt).await };
+            Shown::Done(undone?)
         }
         Command::Ls(args) => {
             let call = ListDir { path: args.path.clone(), after: args.after.clone(), limit: args.limit };

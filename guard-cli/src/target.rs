@@ -120,9 +120,13 @@ impl Connected {
         for (root, access) in roots {
             builder = builder.root(root, access);
         }
+        if let Some(dir) = &args.undo_store {
+            builder = builder.undo(Arc::new(config::undo_store(dir, args.undo_bytes)?));
+        }
         builder.open().await.map_err(|error| match &error {
-            // The command line, or the policy, names a directory that is not there.
+            // The command line, or the policy, names a directory that is not there, or that cannot be used so.
             OpenError::Configured { .. }
+            | OpenError::UndoInRoot { .. }
             | OpenError::Root { error: OpError::NotFound { .. } | OpError::NotDirectory { .. }, .. } => {
                 Ended::Usage(UsageError(error.to_string()))
             }

@@ -92,6 +92,7 @@ fn help_says_every_option() {
         "rm",
         "mv",
         "mkdir",
+        "undo",
         "ls",
         "stat",
         "explain",

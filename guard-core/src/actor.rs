@@ -445,7 +445,18 @@ impl Actor {
     pub async fn undo(&self, receipt: &Receipt) -> Result<Done, Failure> {
         let paths = receipt.changes.iter().map(|change| change.resolved.to_string()).collect();
         let request = self.request(Tool::Undo, paths);
-        request.audited(|request| tool::undo::undo(request, receipt)).await
+        request.audited(|request| tool::undo::undo(request, receipt, false)).await
+    }
+
+    /// Tells what [`Actor::undo`] would do, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`Actor::undo`].
+    pub async fn plan_undo(&self, receipt: &Receipt) -> Result<Done, Failure> {
+        let paths = receipt.changes.iter().map(|change| change.resolved.to_string()).collect();
+        let request = self.request(Tool::Undo, paths);
+        request.audited(|request| tool::undo::undo(request, receipt, true)).await
     }
 
     /// Calls a tool by name with JSON arguments, as a model does; it meets the same views as a direct call.

@@ -140,6 +140,9 @@ async fn every_kind_of_change_is_undone_and_done_again() {
     }
 }
 
+/// What another does, and how it takes that back.
+type Other<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
+
 #[tokio::test]
 async fn what_changed_since_is_left_alone_and_nothing_of_the_batch_is_undone() {
     let (bench, _) = bench().await;
@@ -151,7 +154,6 @@ async fn what_changed_since_is_left_alone_and_nothing_of_the_batch_is_undone() {
     let patch = ["a", "b", "c"].map(|name| format!("*** Update File: {name}\n@@\n-old\n+new\n")).concat();
     let patch = format!("*** Begin Patch\n{patch}*** Add File: d\n+d\n*** End Patch\n");
     let receipt = done(actor.apply_patch(ApplyPatch { patch, ..ApplyPatch::default() }).await);
-    type Other<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
     let world = &bench.world;
     let others: [Other<'_>; 4] = [
         ("changed", &|| world.write("/ws/b", b"of another\n").unwrap(), &|| {
@@ -204,6 +206,33 @@ async fn control_writing_the_old_bytes_back_loses_what_was_written_since() {
     let old = kept.fetch(receipt.changes[0].before.unwrap()).await.unwrap();
     bench.world.write("/ws/a.txt", &old).unwrap();
     assert_eq!(bench.content("a.txt"), "one\n");
+}
+
+#[tokio::test]
+async fn a_plan_of_an_undo_shows_it_and_changes_nothing() {
+    let (bench, _) = bench().await;
+    let actor = bench.actor();
+    bench.world.create("/ws/a.txt", b"one\n").unwrap();
+    reads(&actor, "a.txt").await;
+    let receipt = done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
+    let plan = actor.plan_undo(&receipt).await.unwrap().plan().unwrap();
+    assert!(plan.changed && plan.changes[0].diff.as_deref().unwrap().contains("+one"), "{plan:?}");
+    assert_eq!(bench.content("a.txt"), "two\n");
+    bench.world.write("/ws/a.txt", b"of another\n").unwrap();
+    assert_eq!(code(actor.plan_undo(&receipt).await), Code::Stale);
+}
+
+#[tokio::test]
+async fn an_approver_is_not_asked_about_an_undo_of_what_changed_since() {
+    let (bench, kept) = bench().await;
+    bench.world.create("/ws/a.txt", b"one\n").unwrap();
+    let actor = bench.actor();
+    reads(&actor, "a.txt").await;
+    let receipt = done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
+    bench.world.write("/ws/a.txt", b"of another\n").unwrap();
+    let (asked, guard) = asking(&bench, &kept, Answer::Approve).await;
+    assert_eq!(refused(&guard.actor("asking"), &receipt).await, Code::Stale);
+    assert_eq!(*asked.1.lock().unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -296,6 +325,16 @@ impl Approver for Asked {
     }
 }
 
+/// A guard of the same files that asks.
+async fn asking(bench: &Bench, kept: &Arc<Kept>, answer: Answer) -> (Arc<Asked>, guard_core::Guard) {
+    let asked = Arc::new(Asked(answer, Mutex::default()));
+    let store: Arc<dyn UndoStore> = Arc::<Kept>::clone(kept);
+    let approver: Arc<dyn Approver> = Arc::<Asked>::clone(&asked);
+    let builder = guard_core::Guard::builder(Arc::<common::Ops>::clone(&bench.ops)).approver(approver);
+    let guard = builder.root(path("/ws"), Access::ReadWrite).undo(store).open().await.unwrap();
+    (asked, guard)
+}
+
 #[tokio::test]
 async fn rights_rules_and_approvers_hold_for_an_undo() {
     let (bench, kept) = bench().await;
@@ -317,12 +356,7 @@ async fn rights_rules_and_approvers_hold_for_an_undo() {
     for (answer, expected) in
         [(Answer::Deny("not now".to_owned()), Some(Code::ApprovalDenied)), (Answer::Approve, None)]
     {
-        let asked = Arc::new(Asked(answer, Mutex::default()));
-        let store: Arc<dyn UndoStore> = Arc::<Kept>::clone(&kept);
-        let approver: Arc<dyn Approver> = Arc::<Asked>::clone(&asked);
-        let guard = guard_core::Guard::builder(Arc::<common::Ops>::clone(&bench.ops));
-        let guard =
-            guard.root(path("/ws"), Access::ReadWrite).undo(store).approver(approver).open().await.unwrap();
+        let (asked, guard) = asking(&bench, &kept, answer).await;
         let ended = guard.actor("asking").undo(&receipt).await;
         assert_eq!(ended.err().map(|failure| failure.refusal.code), expected);
         let asked = asked.1.lock().unwrap();

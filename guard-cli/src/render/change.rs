@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use guard_core::policy::{Precondition, Tool};
 use guard_core::port::{Publish, Tier};
-use guard_core::{ChangeReceipt, Conversion, Done, Plan, PlannedChange, Receipt};
+use guard_core::{ChangeReceipt, Conversion, Done, Plan, PlannedChange, Receipt, Undo};
 
 use super::patch;
 use super::text::{ADDED, DIM, GOOD, Line, Lines, NOTE, REMOVED, count, styled};
@@ -32,7 +32,7 @@ fn committed(out: &mut dyn Write, receipt: &Receipt) -> io::Result<()> {
 
 fn one(out: &mut dyn Write, tool: Tool, change: &ChangeReceipt) -> io::Result<()> {
     let done = change.publish.filter(|publish| publish.changed);
-    let word = if done.is_some() { verb(tool, &change.precondition) } else { "unchanged" };
+    let word = if done.is_some() { verb(tool, change) } else { "unchanged" };
     write!(out, "{} {}", styled(GOOD, word), Line(change.resolved.as_str()))?;
     if let Some(to) = &change.moved_to {
         write!(out, " to {}", Line(to.as_str()))?;
@@ -69,11 +69,18 @@ fn one(out: &mut dyn Write, tool: Tool, change: &ChangeReceipt) -> io::Result<()
     for left in &change.left {
         writeln!(out, "  {} {}", styled(NOTE, "left:"), Line(left))?;
     }
+    if let Some(Undo::No { why }) = &change.undo {
+        writeln!(out, "  {} it cannot be undone: {}", styled(NOTE, "note:"), Line(why))?;
+    }
     Ok(())
 }
 
-fn verb(tool: Tool, precondition: &Precondition) -> &'static str {
-    match (tool, precondition) {
+fn verb(tool: Tool, change: &ChangeReceipt) -> &'static str {
+    match (tool, &change.precondition) {
+        (Tool::Undo, _) if change.moved_to.is_some() => "moved back",
+        (Tool::Undo, _) if change.after.is_some() => "put back",
+        (Tool::Undo, Precondition::Absent) if change.undo == Some(Undo::RemoveDir) => "made",
+        (Tool::Undo, _) => "removed",
         (Tool::DeleteFile, _) => "deleted",
         (Tool::MoveFile, _) => "moved",
         (Tool::MakeDir, _) => "made",

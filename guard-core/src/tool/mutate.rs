@@ -171,6 +171,9 @@ async fn attempt(
         }
         let Intents { intents, remarks } = plan(request, items)?;
         let planned: Vec<PlannedChange> = intents.iter().map(|intent| planned(intent, items)).collect();
+        if manner.looking == Looking::AsGiven {
+            is_as_given(&intents, items)?;
+        }
         let changed = !intents.iter().all(|intent| as_intended(intent, &items[intent.item]));
         let approval = approval(items);
         if manner.dry_run {
@@ -501,6 +504,20 @@ fn go_on(request: &Request, item: Option<&mut Item>, error: &CommitError, how: &
 
 fn is_clean(fate: &crate::port::Fate) -> bool {
     matches!(fate, crate::port::Fate::Untouched | crate::port::Fate::Restored)
+}
+
+/// Refuses a plan whose intents name other versions than those that were looked at.
+fn is_as_given(intents: &[Intent], items: &[Item]) -> Result<(), Failure> {
+    for intent in intents {
+        let item = &items[intent.item];
+        let (Some(look), Some(named)) = (&item.look, &intent.precondition) else { continue };
+        if !named.holds(&look.state) && !as_intended(intent, item) {
+            let path = &item.site.requested;
+            let seen = given(std::slice::from_ref(intent), Some(intent.item));
+            return Err(Refusal::stale(path, &look.state).since(path, seen, &look.state).into());
+        }
+    }
+    Ok(())
 }
 
 /// Returns the version that an intent itself names for an item.

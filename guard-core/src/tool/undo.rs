@@ -66,7 +66,7 @@ fn no(error: &UndoError) -> Undo {
 }
 
 /// Undoes what a receipt tells of: all of it, or nothing.
-pub(crate) async fn undo(mut request: Request, receipt: &Receipt) -> Result<Done, Failure> {
+pub(crate) async fn undo(mut request: Request, receipt: &Receipt, dry_run: bool) -> Result<Done, Failure> {
     let steps = steps(&request, receipt)?;
     let kept = fetch(&request, receipt).await?;
     let mut items = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) async fn undo(mut request: Request, receipt: &Receipt) -> Result<Done
         }
         plans.push((item, step));
     }
-    let manner = Manner { looking: Looking::AsGiven, dry_run: false, dangers: Dangers::default() };
+    let manner = Manner { looking: Looking::AsGiven, dry_run, dangers: Dangers::default() };
     let plan = |_: &Request, items: &[Item]| {
         let stays: Vec<&TargetPath> =
             items.iter().filter(|item| item.is_left_out()).map(|item| &item.site.expect).collect();

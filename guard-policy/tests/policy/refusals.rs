@@ -99,7 +99,7 @@ fn every_code_has_a_sentence_and_a_name_of_its_own() {
         }
     }
     // A code that is added has to be listed.
-    assert_eq!(names.len(), Code::AliasInPatch as usize + 1);
+    assert_eq!(names.len(), Code::CannotUndo as usize + 1);
 }
 
 #[test]

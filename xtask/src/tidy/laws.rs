@@ -134,8 +134,8 @@ const LIBRARIES: &[&str] = &["guard-policy", "guard-patch", "guard-core", "guard
 const PURE: &[&str] = &["guard-policy", "guard-patch"];
 /// The audited module, of the crate `guard-backends`.
 const LEASE: &str = "src/local/lease.rs";
-/// Where guard-backends changes files: the commit, and the log that is the controller's own.
-const MUTATING: &[&str] = &["src/local/commit.rs", "src/local/commit/", "src/audit.rs"];
+/// Where guard-backends changes files: the commit, and what is the controller's own, the audit log and the store of old bytes.
+const MUTATING: &[&str] = &["src/local/commit.rs", "src/local/commit/", "src/audit.rs", "src/undo.rs"];
 /// Where system calls get the names by which the local target knows them.
 const SYSTEM_CALLS: &str = "src/local/sys.rs";
 
