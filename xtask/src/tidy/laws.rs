@@ -56,8 +56,8 @@ pub(crate) const LAWS: &[Law] = &[
     },
     Law {
         sentence: "`FileOps::commit` is the only way to change a target: in guard-backends only local/commit/ calls \
-                   what changes files (by its name in local/sys.rs, too); the audit log is no target and has a file \
-                   of its own.",
+                   what changes files (by its name in local/sys.rs, too); the audit log and the store of old bytes \
+                   are no target and have files of their own.",
         check: mutations,
     },
     Law {
