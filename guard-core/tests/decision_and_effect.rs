@@ -237,20 +237,32 @@ async fn a_caller_that_goes_away_cancels_the_reply_and_nothing_else() {
 
 #[tokio::test]
 async fn a_slow_read_never_puts_an_older_view_over_a_newer_own_commit() {
-    let bench = Bench::new().await;
-    bench.world.create("/ws/a.txt", b"one\n").unwrap();
-    let actor = Arc::new(bench.actor());
-    reads(&actor, "a.txt").await;
-    let mut gate = bench.barrier().hold(Method::Read, When::After);
-    let slow = tokio::spawn({
-        let actor = Arc::clone(&actor);
-        async move { actor.read_file(ReadFile::new("a.txt")).await }
-    });
-    gate.reached().await;
-    done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
-    gate.open();
-    assert!(slow.await.unwrap().unwrap().content.unwrap().contains("one"));
-    done(actor.write_file(WriteFile::new("a.txt", "three\n")).await);
+    for route in ["direct", "deferred", "bound"] {
+        let bench = Bench::new().await;
+        bench.world.create("/ws/a.txt", b"one\n").unwrap();
+        let actor = Arc::new(bench.actor());
+        reads(&actor, "a.txt").await;
+        let mut gate = bench.barrier().hold(Method::Read, When::After);
+        let slow = tokio::spawn({
+            let (actor, toolbox) = (Arc::clone(&actor), bench.guard.toolbox());
+            async move {
+                let arguments = serde_json::json!({ "path": "a.txt" });
+                let shown = match route {
+                    "direct" => serde_json::to_value(actor.read_file(ReadFile::new("a.txt")).await.unwrap()),
+                    "deferred" => serde_json::to_value(actor.call("read_file", arguments).await),
+                    _ => {
+                        serde_json::to_value(toolbox.bind("read_file", &actor).unwrap().call(arguments).await)
+                    }
+                };
+                shown.unwrap().to_string()
+            }
+        });
+        gate.reached().await;
+        done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
+        gate.open();
+        assert!(slow.await.unwrap().contains("one"), "{route}");
+        done(actor.write_file(WriteFile::new("a.txt", "three\n")).await);
+    }
 }
 
 async fn failing(fault: Fault, when: When) -> (Actor, Arc<Failing<Memory>>, guard_testkit::memory::World) {

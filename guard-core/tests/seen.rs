@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Bench, code, done, expecting, path, reads};
-use guard_core::policy::{Code, DeleteUnseen, Limits, Policy, Seen, Switch, Unseen};
-use guard_core::{ByteWindow, DeleteFile, EditFile, ExpectArg, MoveFile, ReadFile, StatPaths, WriteFile};
+use guard_core::policy::{Code, DeleteUnseen, Policy, Seen, Switch, Unseen};
+use guard_core::{DeleteFile, EditFile, ExpectArg, MoveFile, ReadFile, StatPaths, WriteFile};
 
 #[tokio::test]
 async fn a_file_that_was_not_read_is_not_overwritten() {
@@ -325,52 +325,4 @@ async fn a_text_under_a_binary_name_stays_editable_by_whoever_has_seen_all_of_it
     reads(&actor, "real.db").await;
     assert_eq!(code(actor.write_file(WriteFile::new("real.db", "x\n")).await), Code::BinaryExists);
     done(actor.write_file(WriteFile::new("new.sqlite", "a new fixture\n")).await);
-}
-
-#[tokio::test]
-async fn every_text_file_can_be_fully_seen_lines_too_long_included() {
-    let limits = Limits { line_bytes: 10, read_bytes: 64, read_lines: 3, ..Limits::default() };
-    let contents: Vec<Vec<u8>> = vec![
-        "short\nа long line of Cyrillic Ж letters: жжжжжжжжжжжжжжжжжж\nend".into(),
-        "x".repeat(300).into(),
-        "one\r\ntwo\r\nthree\r\nfour\r\nfive, which is long\r\n".into(),
-        b"\xEF\xBB\xBFbom\nand more\n".into(),
-        b"caf\xE9 \xE9\xE9\xE9\xE9\xE9\xE9\xE9\xE9\xE9\xE9\xE9\xE9\n\n\n\n".into(),
-        "\n\n\n\n\n\n\n".into(),
-        [0xFF, 0xFE]
-            .into_iter()
-            .chain("zwölf 😀😀😀😀😀😀 Boxkämpfer\nx\n".encode_utf16().flat_map(u16::to_le_bytes))
-            .collect(),
-    ];
-    for (index, content) in contents.iter().enumerate() {
-        let bench = Bench::with_policy(Policy { limits: limits.clone(), ..Policy::default() }).await;
-        bench.world.create("/ws/a.txt", content).unwrap();
-        let actor = bench.actor();
-        let mut next = Some(ReadFile::new("a.txt"));
-        let mut calls = 0;
-        while let Some(args) = next.take() {
-            calls += 1;
-            assert!(calls < 100, "content {index}: reading does not come to an end");
-            let result = actor.read_file(args.clone()).await.unwrap();
-            let mut windows: Vec<ByteWindow> = result.cut.iter().map(|cut| cut.bytes).collect();
-            while let Some(window) = windows.pop() {
-                calls += 1;
-                assert!(calls < 100, "content {index}: reading does not come to an end");
-                let result = actor
-                    .read_file(ReadFile { bytes: Some(window), ..ReadFile::new("a.txt") })
-                    .await
-                    .unwrap();
-                if let Some(guard_core::NextRead::Bytes(rest)) = result.next
-                    && rest.offset < window.offset + window.length
-                {
-                    windows.push(rest);
-                }
-            }
-            if let Some(guard_core::NextRead::Offset(offset)) = result.next {
-                next = Some(ReadFile { offset: Some(offset), ..ReadFile::new("a.txt") });
-            }
-        }
-        let seen = actor.views().seen(&path("/ws/a.txt"));
-        assert!(matches!(seen, Seen::Whole { .. }), "content {index}: {seen:?}");
-    }
 }
