@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use guard_policy::{
     Act, Approval, ApproverSet, Call, Code, ContentClass, DeleteUnseen, Expected, Fact, Facts, FileState,
     NewText, PathError, Policy, Precondition, Refusal, RequestedPath, RootId, Roots, Seen, TargetPath, Tool,
-    Verdict, decide,
+    Trailing, Verdict, decide,
 };
 use tracing::Instrument as _;
 
@@ -58,6 +58,8 @@ pub(crate) struct Site {
     redirected: bool,
     /// Whether where it leads is known from the target, and not from the text alone.
     led_by_target: bool,
+    /// Whether it ends as a directory's name does.
+    pub(crate) trailing: Trailing,
 }
 
 /// What is known of a site.
@@ -171,6 +173,7 @@ impl Request {
             expect: TargetPath::root(),
             last,
             redirected: false,
+            trailing: parsed.trailing(),
             led_by_target: matches!(located.expected, Expected::AskTarget),
         };
         site.expect = match located.expected {

@@ -4,6 +4,7 @@
 //!   for what the port means, and light enough for the tests of whatever stands on the port.
 //! - [`conformance`] is the suite of the port's guarantees that an implementer runs on a target of their own;
 //!   `contracts` (a feature) are those between a guard and a target that is somewhere else, by the public tools.
+//!   `containment` (with `contracts`) is the table of every way out of a workspace and what each tool answers to it.
 //! - [`wrap`] puts something around a target: a barrier between decision and effect, a counter of round trips, faults.
 //! - [`skip`] says which tests a machine cannot run; [`rerun`] runs one again as another user, or with mounts of its own.
 //! - [`tree`] compares whole real directories; `sqlite` (a feature) makes real databases to be saved from overwriting.
@@ -17,6 +18,8 @@
 #![allow(clippy::result_large_err, reason = "the port's own error is a report of every change of a batch")]
 
 pub mod conformance;
+#[cfg(feature = "contracts")]
+pub mod containment;
 #[cfg(feature = "contracts")]
 pub mod contracts;
 pub mod delay;

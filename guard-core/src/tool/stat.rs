@@ -1,6 +1,6 @@
 //! `stat`: what is at one path or at several, in one request.
 
-use guard_policy::{Act, Code, Delivered, Fact, FileState, Ranges, Refusal, TargetPath};
+use guard_policy::{Act, Code, Delivered, Fact, FileState, Ranges, Refusal, TargetPath, Trailing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -83,7 +83,9 @@ fn told(
     followed: Result<Found, OpError>,
 ) -> Result<Told, Failure> {
     let refuse = |error: OpError| request.op_error(&site.requested, &error);
-    let itself = itself.map_err(refuse)?;
+    // What ends as a directory's name does is that of what a link leads to.
+    let itself = if site.trailing == Trailing::Directory { &followed } else { &itself };
+    let itself = itself.clone().map_err(refuse)?;
     let facts = |found: Found| PathFacts {
         path: site.requested.clone(),
         resolved: found.resolved,
@@ -94,6 +96,10 @@ fn told(
     let FileState::Link { text } = &itself.state else {
         let facts = facts(followed.map_err(refuse)?);
         judge(request, site, &facts.resolved)?;
+        let is_directory = matches!(facts.state, FileState::Directory | FileState::Absent);
+        if site.trailing == Trailing::Directory && !is_directory {
+            return Err(Refusal::new(Code::NotADirectory, &site.requested, "").into());
+        }
         return Ok(Told { facts, link_at: None });
     };
     judge(request, site, &itself.resolved)?;
