@@ -13,7 +13,11 @@ use guard_backends::shell::{Process, Shell};
 use guard_backends::undo::{FileUndo, Limits};
 use guard_core::policy::{Access, Code, Digest};
 use guard_core::port::{FileOps, TargetId, UndoError, UndoStore as _};
-use guard_core::{Actor, DeleteFile, Guard, OpenError, ReadFile, Receipt, WriteFile};
+use guard_core::{
+    Actor, ApplyPatch, DeleteFile, EditFile, Guard, MakeDir, MoveFile, OpenError, ReadFile, Receipt,
+    StatPaths, WriteFile,
+};
+use guard_testkit::tree::Snapshot;
 use workspace::{code, done, target};
 
 fn mode(path: &Path) -> u32 {
@@ -171,44 +175,86 @@ async fn reads(actor: &Actor, path: &str) {
     actor.read_file(ReadFile::new(path)).await.unwrap();
 }
 
-#[tokio::test]
-async fn what_a_commit_displaced_on_real_files_is_put_back() {
+/// A patch that deletes, updates, moves and adds.
+fn patch() -> ApplyPatch {
+    let patch = "*** Begin Patch\n*** Delete File: a.txt\n*** Update File: b.txt\n@@\n-one\n+1\n\
+        *** Update File: c.txt\n*** Move to: x/c.txt\n*** Add File: x/y/new.txt\n+new\n*** End Patch\n";
+    ApplyPatch { patch: patch.into(), ..ApplyPatch::default() }
+}
+
+async fn make(actor: &Actor, call: &str) -> Receipt {
+    let moves = |from: &str, to: &str| actor.move_file(MoveFile::new(from, to));
+    done(match call {
+        "write" => actor.write_file(WriteFile::new("-d e'f\n.txt", "new\n")).await,
+        "create" => actor.write_file(WriteFile::new("x/y/new.txt", "new\n")).await,
+        "edit" => actor.edit_file(EditFile::new("a.txt", "two", "2")).await,
+        "delete" => actor.delete_file(DeleteFile::new("a.txt")).await,
+        "delete binary" => {
+            actor.stat(StatPaths::new("data.bin")).await.unwrap();
+            actor.delete_file(DeleteFile::new("data.bin")).await
+        }
+        "move" => moves("a.txt", "x/moved.txt").await,
+        "move a link" => moves("link", "x/moved").await,
+        "make" => actor.make_dir(MakeDir { path: "x/y/z".into(), dry_run: false }).await,
+        _ => actor.apply_patch(patch()).await,
+    })
+}
+
+/// A receipt as a host stores it.
+fn stored(receipt: &Receipt) -> Receipt {
+    serde_json::from_str(&serde_json::to_string(receipt).unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_call_is_undone_and_done_again_on_real_files() {
     for (name, ops) in targets().await {
         let dir = tempfile::tempdir().unwrap();
-        let at = |path: &str| dir.path().join("ws").join(path);
-        std::fs::create_dir(at("")).unwrap();
+        let ws = dir.path().join("ws");
+        let at = |path: &str| ws.join(path);
+        std::fs::create_dir(&ws).unwrap();
         let store = Arc::new(FileUndo::open(dir.path().join("undo"), Limits::default()).unwrap());
-        let builder = Guard::builder(ops).root(target(&at("")), Access::ReadWrite).undo(store);
+        let builder = Guard::builder(ops).root(target(&ws), Access::ReadWrite).undo(store);
         let guard = builder.open().await.unwrap();
         let actor = guard.actor("main");
-        std::fs::write(at("a.txt"), b"one\n").unwrap();
-        std::fs::write(at("run.sh"), b"#!/bin/sh\n").unwrap();
-        std::fs::set_permissions(at("run.sh"), Permissions::from_mode(0o751)).unwrap();
-        reads(&actor, "a.txt").await;
-        reads(&actor, "run.sh").await;
-        let over = done(actor.write_file(WriteFile::new("a.txt", "two\n")).await);
-        let created = done(actor.write_file(WriteFile::new("new/b.txt", "b\n")).await);
-        let deleted =
-            done(actor.delete_file(DeleteFile { path: "run.sh".into(), ..DeleteFile::default() }).await);
-        let stored = |receipt: &Receipt| -> Receipt {
-            serde_json::from_str(&serde_json::to_string(receipt).unwrap()).unwrap()
-        };
-        std::fs::write(at("a.txt"), b"of another\n").unwrap();
-        assert_eq!(code(actor.undo(&stored(&over)).await), Code::Stale, "{name}");
-        assert_eq!(std::fs::read(at("a.txt")).unwrap(), b"of another\n", "{name}");
-        std::fs::write(at("a.txt"), b"two\n").unwrap();
-        for receipt in [&over, &created, &deleted] {
-            done(actor.undo(&stored(receipt)).await);
+        for file in ["a.txt", "b.txt", "c.txt", "-d e'f\n.txt"] {
+            std::fs::write(at(file), "one\ntwo\n").unwrap();
         }
-        assert_eq!(std::fs::read(at("a.txt")).unwrap(), b"one\n", "{name}");
-        assert!(!at("new").exists(), "{name}");
-        assert_eq!(
-            (std::fs::read(at("run.sh")).unwrap(), mode(&at("run.sh"))),
-            (b"#!/bin/sh\n".to_vec(), 0o751)
-        );
-        let left: Vec<_> =
-            std::fs::read_dir(at("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.len(), 2, "{name}: {left:?}");
+        std::fs::set_permissions(at("a.txt"), Permissions::from_mode(0o750)).unwrap();
+        symlink("a.txt", at("link")).unwrap();
+        let binary: Vec<u8> = (0..=255_u8).cycle().take(100_000).collect();
+        std::fs::write(at("data.bin"), &binary).unwrap();
+        let before = Snapshot::of(&ws).unwrap();
+        for call in
+            ["write", "create", "edit", "delete", "delete binary", "move", "move a link", "make", "patch"]
+        {
+            for file in ["a.txt", "-d e'f\n.txt"] {
+                reads(&actor, file).await;
+            }
+            let receipt = make(&actor, call).await;
+            let after = Snapshot::of(&ws).unwrap();
+            assert_ne!(after, before, "{name}: {call}");
+            let back = done(actor.undo(&stored(&receipt)).await);
+            assert_eq!(Snapshot::of(&ws).unwrap(), before, "{name}: {call}");
+            assert_eq!(back.notes, [""; 0], "{name}: {call}");
+            let again = done(actor.undo(&stored(&back)).await);
+            assert_eq!(Snapshot::of(&ws).unwrap(), after, "{name}: {call}, done again");
+            done(actor.undo(&stored(&again)).await);
+            assert_eq!(Snapshot::of(&ws).unwrap(), before, "{name}: {call}, undone again");
+        }
+
+        // All or nothing where another was there, and a directory with something in it stays.
+        reads(&actor, "a.txt").await;
+        let receipt = make(&actor, "patch").await;
+        std::fs::write(at("b.txt"), "of another\n").unwrap();
+        let changed = Snapshot::of(&ws).unwrap();
+        assert_eq!(code(actor.undo(&stored(&receipt)).await), Code::Stale, "{name}");
+        assert_eq!(Snapshot::of(&ws).unwrap(), changed, "{name}");
+        std::fs::write(at("b.txt"), "1\ntwo\n").unwrap();
+        std::fs::write(at("x/y/theirs"), "of another\n").unwrap();
+        let back = done(actor.undo(&stored(&receipt)).await);
+        assert_eq!(back.notes.len(), 2, "{name}: {:?}", back.notes);
+        assert_eq!(std::fs::read(at("x/y/theirs")).unwrap(), b"of another\n", "{name}");
+        assert_eq!(std::fs::read(at("a.txt")).unwrap(), b"one\ntwo\n", "{name}");
     }
 }
 

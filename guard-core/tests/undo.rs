@@ -422,8 +422,21 @@ async fn a_receipt_that_somebody_made_up_reaches_nothing_that_a_call_would_not()
 }
 
 #[tokio::test]
-async fn directories_that_were_made_go_if_they_are_empty_and_stay_otherwise() {
+async fn a_bit_that_gives_rights_is_not_put_back() {
     let (bench, _) = bench().await;
+    let actor = bench.actor();
+    bench.world.create("/ws/tool", b"#!/bin/sh\n").unwrap();
+    bench.world.chmod("/ws/tool", 0o4755).unwrap();
+    reads(&actor, "tool").await;
+    let receipt = done(actor.delete_file(DeleteFile { path: "tool".into(), ..DeleteFile::default() }).await);
+    let back = undone(&actor, &receipt).await;
+    assert_eq!(bench.world.mode("/ws/tool").unwrap(), 0o755);
+    assert!(back.changes[0].notes.iter().any(|note| note.contains("setuid")), "{back:?}");
+}
+
+#[tokio::test]
+async fn directories_that_were_made_go_if_they_are_empty_and_stay_otherwise() {
+    let (bench, kept) = bench().await;
     let actor = bench.actor();
     let make = async || done(actor.write_file(WriteFile::new("x/y/z/a.txt", "a\n")).await);
     let receipt = make().await;
@@ -432,6 +445,18 @@ async fn directories_that_were_made_go_if_they_are_empty_and_stay_otherwise() {
     let undone_receipt = undone(&actor, &receipt).await;
     assert_eq!(files(&bench), ["/ws/x/", "/ws/x/y/", "/ws/x/y/other.txt 644 of another\n"]);
     assert!(undone_receipt.notes.iter().any(|note| note.contains("/ws/x/y,")), "{:?}", undone_receipt.notes);
+    // An approver is asked once, although a directory turns out not to be empty.
+    let receipt = done(actor.write_file(WriteFile::new("p/q/a.txt", "a\n")).await);
+    bench.world.write("/ws/p/q/other.txt", b"of another\n").unwrap();
+    let (asked, guard) = asking(&bench, &kept, Answer::Approve).await;
+    undone(&guard.actor("asking"), &receipt).await;
+    assert_eq!(
+        asked.1.lock().unwrap().iter().filter(|asked| asked.starts_with("remove what was created")).count(),
+        1
+    );
+    bench.world.unlink("/ws/p/q/other.txt").unwrap();
+    bench.world.rmdir("/ws/p/q").unwrap();
+    bench.world.rmdir("/ws/p").unwrap();
     // One that is gone already is no obstacle.
     bench.world.unlink("/ws/x/y/other.txt").unwrap();
     let receipt = make().await;

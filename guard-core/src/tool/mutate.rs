@@ -184,7 +184,10 @@ async fn attempt(
         if !changed {
             return Ok(Done::Committed(remarks.on(unchanged(request, &intents, items))));
         }
-        request.approve(&planned, approval).await?;
+        // What is left to do after a directory was left out is a part of what was approved.
+        if !items.iter().any(Item::is_left_out) {
+            request.approve(&planned, approval).await?;
+        }
         let locked = match locked {
             Some(locked) => locked,
             None => lock(request, items).await,

@@ -12,6 +12,9 @@ use crate::request::{Asked, Dangers, Request};
 use crate::text::diff;
 use crate::{ChangeReceipt, Done, Failure, Receipt};
 
+/// The permission bits that are put back.
+const PERMISSIONS: u32 = 0o777;
+
 /// Keeps what a commit displaced, and tells for each change how it can be undone.
 pub(crate) async fn keep(
     store: &dyn UndoStore,
@@ -230,10 +233,14 @@ fn intent(step: &Step<'_>, item: usize, items: &[Item], kept: &HashMap<Digest, V
         Step::PutBack { old: digest, mode, .. } => {
             let bytes = old(digest);
             let diff = shown(&bytes);
-            let mode = mode.map_or(Mode::Keep, Mode::Set);
-            let effect = Intended::Put { content: content(bytes), mode };
+            // Anybody may have written the receipt: what gives rights is not put back.
+            let plain = mode.map_or(Mode::Keep, |mode| Mode::Set(mode & PERMISSIONS));
+            let effect = Intended::Put { content: content(bytes), mode: plain };
             let mut intent = Intent::new(item, effect, Mark::Forget, "put the file back that was removed");
             (intent.diff, intent.precondition) = (diff, Some(Precondition::Absent));
+            if mode.is_some_and(|mode| mode & !PERMISSIONS & 0o7777 != 0) {
+                intent.notes.push("Its setuid, setgid or sticky bit is not put back.".to_owned());
+            }
             intent.notes.push(
                 "It is a new file with the old content and permission bits: the old one's owner, ACL and extended attributes are not known."
                     .to_owned(),

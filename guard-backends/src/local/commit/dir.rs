@@ -35,7 +35,11 @@ pub(super) fn publish(cx: &Cx<'_>, work: &Work<'_>, before: &[Work<'_>]) -> Resu
     let meta = sys::meta(&fd).map_err(|errno| fail(errno, "looking at", site))?;
     let names = names(&fd).map_err(|errno| fail(errno, "listing", site))?;
     let published = Published::new(FileState::Directory, FileState::Absent, Tier::Exchange);
-    if !names.is_empty() {
+    // What earlier changes did in it is looked at once more before the batch is over, and taken back in it if the batch
+    // fails: until then it stays.
+    let is_worked_in =
+        before.iter().any(|work| sys::meta(&work.plan.site.dir).is_ok_and(|dir| dir.id == meta.id));
+    if !names.is_empty() || is_worked_in {
         let going = going(cx, &meta, before);
         if names.iter().all(|name| going.iter().any(|going| going.as_bytes() == name.as_slice())) {
             return Ok(published.with(Deferred { site: site.clone() }));

@@ -347,7 +347,8 @@ fn applied(work: Work<'_>, end: End) -> Option<Applied> {
         },
         made: work.made,
         kept: work.kept,
-        displaced: end.displaced,
+        // What was moved by a copy is at its new name.
+        displaced: end.displaced.filter(|_| !matches!(work.plan.change.effect, Effect::MoveTo { .. })),
         left: end.left,
     })
 }

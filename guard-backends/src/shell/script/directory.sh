@@ -111,6 +111,15 @@ g_publish_rmdir() {
         g_halt_error
         return
     fi
+    # What earlier changes did in it is looked at once more before the batch is over: until then it stays.
+    if g_is_worked_in; then
+        if g_goes_empty; then
+            g_is_now later
+        else
+            g_halt not-empty "$g_xp" 0 ''
+        fi
+        return
+    fi
     g_is_now rmdir
     g_out=$("$g_rmdir" "./$g_xname" 2>&1)
     g_rc=$?
@@ -132,6 +141,19 @@ g_publish_rmdir() {
         ;;
     *) g_halt_error "$g_xp" ;;
     esac
+}
+
+# Tells whether earlier changes of the batch were made in the directory.
+g_is_worked_in() {
+    g_xdir=$g_xp g_xme=$g_xi g_xrc=1
+    g_xk=0
+    while [ "$g_xk" -lt "$g_xme" ]; do
+        g_load "$g_xk"
+        [ "$g_xd" != "$g_xdir" ] || [ -z "$g_xs" ] || g_xrc=0
+        g_xk=$((g_xk + 1))
+    done
+    g_load "$g_xme"
+    return "$g_xrc"
 }
 
 # Tells whether the directory has nothing in it but what is gone when this batch is over: what earlier changes

@@ -59,6 +59,34 @@ pub(super) async fn only_empty_directories_are_removed(site: Site) -> Result<(),
     site.is_absent("all/directory")
 }
 
+pub(super) async fn a_directory_goes_with_what_leaves_it(site: Site) -> Result<(), Broken> {
+    for directory in ["d", "d/e", "d/e/f", "d/g"] {
+        site.dir(directory)?;
+    }
+    for file in ["d/moved", "d/e/removed", "d/g/more"] {
+        site.file(file, b"bytes")?;
+    }
+    let changes = |with_more: bool| -> Result<Vec<_>, Broken> {
+        let mut changes = vec![
+            site.move_to("d/moved", content(b"bytes"), "moved")?,
+            site.remove("d/e/removed", content(b"bytes"))?,
+        ];
+        if with_more {
+            changes.push(site.remove("d/g/more", content(b"bytes"))?);
+        }
+        for directory in ["d/e/f", "d/e", "d/g", "d"] {
+            changes.push(site.remove_dir(directory)?);
+        }
+        Ok(changes)
+    };
+    let cause = site.refused("rmdir of what holds a file more", changes(false)?).await?;
+    same("the cause", &cause, &CommitFailure::NotEmpty { resolved: site.target("d/g")? })?;
+    let done = site.done(changes(true)?).await?;
+    ensure(done.changes.iter().all(|change| change.left.is_empty()), "nothing is left")?;
+    site.is_absent("d")?;
+    site.holds("moved", b"bytes")
+}
+
 pub(super) async fn a_move_keeps_bytes_and_mode(site: Site) -> Result<(), Broken> {
     for (nth, is) in [content(b"bytes"), Precondition::Exists].into_iter().enumerate() {
         let (from, to) = (format!("from-{nth}"), format!("to-{nth}/deep/file"));

@@ -1,5 +1,5 @@
 use guard_core::policy::{Digest, FileState, Precondition};
-use guard_core::port::{Change, CommitFailure, Content, Displaced, Last, Mode, OpError, Tier};
+use guard_core::port::{Change, CommitFailure, Content, Displaced, Last, Mode, OpError, Parents, Tier};
 
 use super::super::site::{Broken, Site, batch, broken, content, ensure, itself, noise, put_at, same};
 
@@ -81,7 +81,32 @@ pub(super) async fn displaced_bytes_come_back_where_asked_for(site: Site) -> Res
     let mut changes = batch(vec![site.remove("removed", content(b"old"))?]);
     changes.displaced = Displaced::Return { max: 3 };
     let done = site.ops.commit(changes).await?;
-    same("displaced bytes of a removal", &done.changes[0].displaced, &Some(b"old".to_vec()))
+    same("displaced bytes of a removal", &done.changes[0].displaced, &Some(b"old".to_vec()))?;
+    // Of a batch each change has its own, and what displaces nothing has none.
+    for name in ["empty", "moved", "same", "over", "gone"] {
+        site.file(name, if name == "empty" { b"" } else { name.as_bytes() })?;
+    }
+    site.dir("directory")?;
+    site.link("over", "link")?;
+    let mut changes = batch(vec![
+        site.put("created", Precondition::Absent, b"new")?,
+        site.put("over", content(b"over"), b"new")?,
+        site.put("empty", content(b""), b"new")?,
+        site.put("same", content(b"same"), b"same")?,
+        site.remove("gone", content(b"gone"))?,
+        site.remove("link", Precondition::Link { text: "over".to_owned() })?,
+        site.move_to("moved", content(b"moved"), "to")?,
+        site.make_dir("made", Parents::Require)?,
+        site.remove_dir("directory")?,
+    ]);
+    changes.displaced = Displaced::Return { max: 100 };
+    let done = site.ops.commit(changes).await?;
+    let back = |bytes: &[u8]| Some(bytes.to_vec());
+    let expected = [None, back(b"over"), back(b""), None, back(b"gone"), None, None, None, None];
+    for (change, expected) in done.changes.iter().zip(expected) {
+        same(&format!("displaced bytes of {}", change.resolved), &change.displaced, &expected)?;
+    }
+    Ok(())
 }
 
 pub(super) async fn danger_any_keeps_what_it_displaces(site: Site) -> Result<(), Broken> {
