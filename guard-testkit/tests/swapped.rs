@@ -1,0 +1,410 @@
+//! Containment while another process swaps what a path leads to: what was checked is what is used.
+//!
+//! A swapper process exchanges a directory (or a file) with a link that leads out, or moves the directory out and back,
+//! in a loop, while every tool works on what is below. The rounds are those of `GUARD_RACE_ROUNDS`, 200 otherwise;
+//! `cargo xtask soak` runs 5,000.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "the test acts as another process does"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use guard_backends::local::Resolver;
+use guard_core::policy::{Access, Code, Digest, TargetPath};
+use guard_core::port::FileOps;
+use guard_core::{
+    Actor, Answer, Approver, EditFile, Failure, Guard, ListDir, MakeDir, MoveFile, Proposal, ReadFile,
+    StatPaths, WriteFile,
+};
+use guard_testkit::conformance::{Fixture, Ground, LocalFixture, ShellFixture};
+use guard_testkit::skip::{self, Need};
+use guard_testkit::transport::Sh;
+use guard_testkit::tree::digest_of_tree;
+use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
+
+const AS_SWAPPER: [&str; 4] = ["--exact", "swapper_process", "--nocapture", "--test-threads=1"];
+/// A word that is outside and nowhere else.
+const MARKER: &str = "canary";
+
+/// Not a test of its own: the process that swaps until it is killed.
+#[test]
+fn swapper_process() {
+    let Ok(swap) = std::env::var("GUARD_SWAPPER") else { return };
+    let words: Vec<&str> = swap.split('\n').collect();
+    let [how, one, other] = words[..] else { panic!("{swap:?}") };
+    println!("ready");
+    loop {
+        // Whoever is in the way for an instant is the guard.
+        let _ = match how {
+            "exchange" => renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE),
+            _ => rename(one, other).and_then(|()| rename(other, one)),
+        };
+    }
+}
+
+fn rounds() -> usize {
+    match std::env::var("GUARD_RACE_ROUNDS") {
+        Ok(rounds) => rounds.parse().expect("GUARD_RACE_ROUNDS is a number"),
+        Err(_) => 200,
+    }
+}
+
+/// The process that swaps, until it is dropped.
+struct Swapper(Child);
+
+impl Swapper {
+    fn start(mut command: Command, how: &str, one: &Path, other: &Path) -> Self {
+        let swap = format!("{how}\n{}\n{}", one.display(), other.display());
+        command.args(AS_SWAPPER).env("GUARD_SWAPPER", swap).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It swaps when it has said so.
+        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("ready") {
+            line.clear();
+            assert!(
+                std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0,
+                "the swapper did not start"
+            );
+        }
+        Self(child)
+    }
+}
+
+impl Drop for Swapper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What is swapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Swap {
+    /// The directory `d` and a link to the canary.
+    Parent,
+    /// The file `d/f` and a link to a file of the canary.
+    File,
+    /// The directory `d` is moved out of the root and back.
+    MovedOut,
+}
+
+/// A workspace, a canary and a place beside both; the paths of this machine, and the guard on the target.
+struct Scene {
+    here: PathBuf,
+    guard: Guard,
+    canary: Digest,
+    _keep: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl Scene {
+    /// Makes it of a ground whose paths are those of this machine.
+    async fn new(ground: Ground) -> Self {
+        let here = PathBuf::from(ground.root.as_str());
+        Self::at(here, ground.ops, ground.root, ground.keep).await
+    }
+
+    async fn at(
+        here: PathBuf,
+        ops: Arc<dyn FileOps>,
+        root: TargetPath,
+        keep: Box<dyn std::any::Any + Send + Sync>,
+    ) -> Self {
+        let base = here.parent().unwrap().to_owned();
+        for directory in [here.join("d"), base.join(MARKER), base.join("away")] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        for name in ["f", "inner.txt"] {
+            std::fs::write(base.join(MARKER).join(name), "canary, theirs\n").unwrap();
+        }
+        std::fs::write(here.join("d/f"), "theirs\n").unwrap();
+        // The same text leads there for this machine and for a target that has the folders elsewhere.
+        std::os::unix::fs::symlink(format!("../{MARKER}"), here.join("link")).unwrap();
+        std::os::unix::fs::symlink(format!("../../{MARKER}/f"), here.join("d/l")).unwrap();
+        let guard = Guard::builder(ops).root(root, Access::ReadWrite).open().await.unwrap();
+        let canary = digest_of_tree(&base.join(MARKER)).unwrap();
+        Self { here, guard, canary, _keep: keep }
+    }
+
+    fn base(&self) -> &Path {
+        self.here.parent().unwrap()
+    }
+
+    fn pair(&self, swap: Swap) -> (&'static str, PathBuf, PathBuf) {
+        match swap {
+            Swap::Parent => ("exchange", self.here.join("d"), self.here.join("link")),
+            Swap::File => ("exchange", self.here.join("d/f"), self.here.join("d/l")),
+            Swap::MovedOut => ("away", self.here.join("d"), self.base().join("away/d")),
+        }
+    }
+
+    fn assert_canary(&self, what: &str) {
+        assert_eq!(
+            digest_of_tree(&self.base().join(MARKER)).unwrap(),
+            self.canary,
+            "{what}: the canary was touched"
+        );
+    }
+
+    /// Returns what commits left anywhere but in reported names.
+    fn unreported(&self, reported: &[String]) -> Vec<String> {
+        fn walk(at: &Path, out: &mut Vec<String>) {
+            for entry in std::fs::read_dir(at).unwrap() {
+                let entry = entry.unwrap();
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with(".guard-") {
+                    out.push(name);
+                } else if entry.file_type().unwrap().is_dir() {
+                    walk(&entry.path(), out);
+                }
+            }
+        }
+        let mut left = Vec::new();
+        walk(self.base(), &mut left);
+        left.retain(|name| !reported.iter().any(|reported| reported.contains(name.as_str())));
+        left
+    }
+}
+
+/// What a race came to, for each tool: how many calls were done and how many refused, by code.
+#[derive(Debug, Default)]
+struct Tally(BTreeMap<&'static str, BTreeMap<String, usize>>);
+
+impl Tally {
+    fn count(&mut self, tool: &'static str, outcome: &Result<(), Failure>) {
+        let word = outcome.as_ref().err().map_or("ok", |failure| failure.refusal.code.as_str()).to_owned();
+        *self.0.entry(tool).or_default().entry(word).or_default() += 1;
+    }
+
+    fn total(&self, of: impl Fn(&str) -> bool) -> usize {
+        self.0.values().flatten().filter(|(word, _)| of(word)).map(|(_, count)| count).sum()
+    }
+}
+
+/// How a call may end while somebody swaps: done, or refused in one of these words.
+const ALLOWED: &[Code] = &[
+    Code::OutsideRoot,
+    Code::UnstablePath,
+    Code::Conflict,
+    Code::Stale,
+    Code::NotRead,
+    Code::NotFound,
+    Code::NotADirectory,
+    Code::NotRegular,
+    Code::Exists,
+    Code::TornRead,
+    Code::InvalidPath,
+    Code::PartiallyRead,
+];
+
+const TOOLS: [&str; 9] = ["read", "list", "stat", "write", "edit", "create", "make", "move in", "move out"];
+
+async fn call(scene: &Scene, swap: Swap, tool: &'static str, round: usize) -> Result<(), Failure> {
+    let actor: Actor = scene.guard.actor("agent");
+    let (file, fresh) = ("d/f", format!("d/new-{round}"));
+    match tool {
+        "read" => {
+            let result = actor.read_file(ReadFile::new(file)).await?;
+            let content = result.content.unwrap_or_default();
+            assert!(!content.contains(MARKER), "{swap:?}: outside was read: {content}");
+        }
+        "list" => {
+            let listing = actor.list_dir(ListDir { path: Some("d".into()), ..ListDir::default() }).await?;
+            let names: Vec<&str> = listing.entries.iter().map(|entry| entry.name.as_str()).collect();
+            assert!(!names.contains(&"inner.txt"), "{swap:?}: outside was listed: {names:?}");
+        }
+        "stat" => {
+            let told = serde_json::to_string(&actor.stat(StatPaths::new(file)).await?).unwrap();
+            let outside = Digest::of(b"canary, theirs\n").to_string();
+            assert!(!told.contains(&outside), "{swap:?}: outside was told of: {told}");
+        }
+        "write" => {
+            let _ = actor.read_file(ReadFile::new(file)).await;
+            drop(actor.write_file(WriteFile::new(file, format!("theirs, round {round}\n"))).await?);
+        }
+        "edit" => drop(actor.edit_file(EditFile::new(file, "theirs", "theirs.")).await?),
+        "create" => drop(actor.write_file(WriteFile::new(&fresh, "new\n")).await?),
+        "make" => drop(actor.make_dir(MakeDir { path: format!("d/x/y-{round}"), dry_run: false }).await?),
+        "move in" => {
+            let spare = format!("spare-{round}");
+            std::fs::write(scene.here.join(&spare), "spare\n").unwrap();
+            drop(actor.move_file(MoveFile::new(&spare, format!("d/in-{round}"))).await?);
+        }
+        _ => drop(
+            actor
+                .move_file(MoveFile::new(
+                    format!("d/new-{}", round.saturating_sub(3)),
+                    format!("out-{round}"),
+                ))
+                .await?,
+        ),
+    }
+    Ok(())
+}
+
+/// Races every tool against the swapper.
+async fn race(name: &str, scene: &Scene, swap: Swap, swapper: Command, rounds: usize) {
+    let (how, one, other) = scene.pair(swap);
+    let swapper = Swapper::start(swapper, how, &one, &other);
+    let (mut tally, mut reported) = (Tally::default(), Vec::new());
+    for round in 0..rounds {
+        let tool = TOOLS[round % TOOLS.len()];
+        let outcome = call(scene, swap, tool, round).await;
+        if let Err(failure) = &outcome {
+            let code = failure.refusal.code;
+            assert!(ALLOWED.contains(&code), "{name}, {swap:?}, {tool}: {failure:?}");
+            reported.extend(failure.refusal.left.iter().cloned());
+            let said = format!("{} {:?}", failure.refusal.message, failure.refusal.remedy);
+            assert!(!said.contains(MARKER), "{name}, {swap:?}, {tool}: {said}");
+        }
+        tally.count(tool, &outcome);
+        if round % 20 == 0 || round + 1 == rounds {
+            scene.assert_canary(&format!("{name}, {swap:?}, {tool}"));
+        }
+    }
+    drop(swapper);
+    scene.assert_canary(&format!("{name}, {swap:?}"));
+    println!("{name}, {swap:?}: {:?}", tally.0);
+    assert_eq!(scene.unreported(&reported), [""; 0], "{name}, {swap:?}");
+    // The race took place: both of what is swapped was met.
+    let (done, refused) = (tally.total(|word| word == "ok"), tally.total(|word| word != "ok"));
+    assert!(done > 0 && refused > 0, "{name}, {swap:?}: {done} done, {refused} refused");
+}
+
+fn this() -> Command {
+    Command::new(std::env::current_exe().unwrap())
+}
+
+async fn races(name: &str, fixture: &dyn Fixture) {
+    for swap in [Swap::Parent, Swap::File, Swap::MovedOut] {
+        let scene = Scene::new(fixture.fresh().await.unwrap()).await;
+        race(name, &scene, swap, this(), rounds()).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_this_machine_nothing_leaves_while_paths_are_swapped() {
+    for resolver in [Resolver::Kernel, Resolver::Walk] {
+        let fixture = LocalFixture::configured(move |builder| builder.resolver(resolver));
+        races(&format!("local, {resolver:?}"), &fixture).await;
+    }
+}
+
+macro_rules! shells {
+    ($($name:ident => $sh:ident,)*) => {$(
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $name() {
+            if !skip::unless(Sh::$sh.need(), stringify!($name)) {
+                races(stringify!($sh), &ShellFixture::of(Sh::$sh).expect("it is there")).await;
+            }
+        }
+    )*};
+}
+
+shells! {
+    over_dash_nothing_leaves_while_paths_are_swapped => Dash,
+    over_bash_nothing_leaves_while_paths_are_swapped => Bash,
+    over_busybox_nothing_leaves_while_paths_are_swapped => BusyBox,
+    over_mksh_nothing_leaves_while_paths_are_swapped => Mksh,
+}
+
+/// An approver that swaps while it thinks.
+struct Thinks(Box<dyn Fn() + Send + Sync>);
+
+#[async_trait]
+impl Approver for Thinks {
+    async fn approve(&self, _: &Proposal<'_>) -> Answer {
+        (self.0)();
+        Answer::Approve
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_swapped_while_an_approval_is_open_is_resolved_again() {
+    let dash = ShellFixture::of(Sh::Dash);
+    let mut fixtures: Vec<(&str, Box<dyn Fixture>)> = vec![
+        ("kernel", Box::new(LocalFixture::configured(|builder| builder.resolver(Resolver::Kernel)))),
+        ("walk", Box::new(LocalFixture::configured(|builder| builder.resolver(Resolver::Walk)))),
+    ];
+    if !skip::unless(Need::Dash, "what_is_swapped_while_an_approval_is_open_is_resolved_again (over a shell)")
+    {
+        fixtures.push(("dash", Box::new(dash.expect("it is there"))));
+    }
+    for (name, fixture) in fixtures {
+        for swap in [Swap::Parent, Swap::File, Swap::MovedOut] {
+            for tool in ["write", "create", "make", "move in", "edit"] {
+                let ground = fixture.fresh().await.unwrap();
+                let (ops, root) = (Arc::clone(&ground.ops), ground.root.clone());
+                let scene = Scene::new(ground).await;
+                let (how, one, other) = scene.pair(swap);
+                let thinks = Thinks(Box::new(move || match how {
+                    "exchange" => renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap(),
+                    _ => rename(&one, &other).unwrap(),
+                }));
+                let builder = Guard::builder(ops).root(root, Access::ReadWrite).approver(Arc::new(thinks));
+                let asking = Scene { guard: builder.open().await.unwrap(), ..scene };
+                let before = digest_of_tree(&asking.base().join("away")).unwrap();
+                let outcome = match tool {
+                    "edit" => {
+                        let edit = EditFile::new("d/f", "theirs", "mine");
+                        asking.guard.actor("agent").edit_file(edit).await.map(drop)
+                    }
+                    _ => call(&asking, swap, tool, 0).await,
+                };
+                let case = format!("{name}, {swap:?}, {tool}");
+                // Beside the file that is swapped, others can be made.
+                let is_beside = swap == Swap::File && !matches!(tool, "write" | "edit");
+                // A directory that is gone is made again, inside.
+                let is_made_again = swap == Swap::MovedOut && !matches!(tool, "write" | "edit");
+                match outcome {
+                    Ok(()) => assert!(is_beside || is_made_again, "{case}: it was done"),
+                    Err(failure) => assert!(ALLOWED.contains(&failure.refusal.code), "{case}: {failure:?}"),
+                }
+                asking.assert_canary(&case);
+                if swap == Swap::MovedOut {
+                    let after = digest_of_tree(&asking.base().join("away/d")).unwrap();
+                    assert_ne!(before, after);
+                    assert_eq!(
+                        std::fs::read_to_string(asking.base().join("away/d/f")).unwrap(),
+                        "theirs\n",
+                        "{case}"
+                    );
+                    assert_eq!(std::fs::read_dir(asking.base().join("away/d")).unwrap().count(), 2, "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// The negative controls: a path that is checked and then opened leads outside, by this process and by a shell.
+#[test]
+fn control_a_path_that_is_checked_and_then_opened_leads_outside() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for directory in ["ws", "ws/d", MARKER] {
+        std::fs::create_dir(at(directory)).unwrap();
+    }
+    std::fs::write(at("ws/d/f"), "theirs\n").unwrap();
+    std::fs::write(at(MARKER).join("f"), "canary\n").unwrap();
+    std::os::unix::fs::symlink(format!("../{MARKER}"), at("ws/link")).unwrap();
+    let _swapper = Swapper::start(this(), "exchange", &at("ws/d"), &at("ws/link"));
+    let leaks = (0..200_000).any(|_| {
+        let is_inside = at("ws/d").symlink_metadata().is_ok_and(|meta| meta.is_dir());
+        is_inside && std::fs::read_to_string(at("ws/d/f")).is_ok_and(|text| text.contains(MARKER))
+    });
+    assert!(leaks, "the check and the opening met the same directory every time");
+    let line = "i=0; while [ $i -lt 20000 ]; do [ ! -L d ] && cat d/f 2>/dev/null; i=$((i + 1)); done";
+    let shell = Command::new("sh").args(["-c", line]).current_dir(at("ws")).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&shell.stdout).contains(MARKER),
+        "the shell met the same directory every time"
+    );
+}
