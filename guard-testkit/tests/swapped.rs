@@ -157,12 +157,13 @@ impl Scene {
     /// Returns what commits left anywhere but in reported names.
     fn unreported(&self, reported: &[String]) -> Vec<String> {
         fn walk(at: &Path, out: &mut Vec<String>) {
-            for entry in std::fs::read_dir(at).unwrap() {
-                let entry = entry.unwrap();
+            let Ok(entries) = std::fs::read_dir(at) else { return };
+            for entry in entries {
+                let Ok(entry) = entry else { continue };
                 let name = entry.file_name().to_string_lossy().into_owned();
                 if name.starts_with(".guard-") {
                     out.push(name);
-                } else if entry.file_type().unwrap().is_dir() {
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     walk(&entry.path(), out);
                 }
             }
@@ -179,7 +180,7 @@ impl Scene {
 struct Tally(BTreeMap<&'static str, BTreeMap<String, usize>>);
 
 impl Tally {
-    fn count(&mut self, tool: &'static str, outcome: &Result<(), Failure>) {
+    fn count<T>(&mut self, tool: &'static str, outcome: &Result<T, Failure>) {
         let word = outcome.as_ref().err().map_or("ok", |failure| failure.refusal.code.as_str()).to_owned();
         *self.0.entry(tool).or_default().entry(word).or_default() += 1;
     }
@@ -203,51 +204,56 @@ const ALLOWED: &[Code] = &[
     Code::TornRead,
     Code::InvalidPath,
     Code::PartiallyRead,
+    // Of what is a link for an instant, attributes cannot be kept.
+    Code::MetadataLoss,
+    // A tool and the shell see it at different instants: nothing is known, and nothing was done.
+    Code::StateUnavailable,
 ];
 
 const TOOLS: [&str; 9] = ["read", "list", "stat", "write", "edit", "create", "make", "move in", "move out"];
 
-async fn call(scene: &Scene, swap: Swap, tool: &'static str, round: usize) -> Result<(), Failure> {
+/// Makes a call; returns the names that its receipt says are left.
+async fn call(scene: &Scene, swap: Swap, tool: &'static str, round: usize) -> Result<Vec<String>, Failure> {
     let actor: Actor = scene.guard.actor("agent");
     let (file, fresh) = ("d/f", format!("d/new-{round}"));
-    match tool {
+    let done = match tool {
         "read" => {
             let result = actor.read_file(ReadFile::new(file)).await?;
             let content = result.content.unwrap_or_default();
             assert!(!content.contains(MARKER), "{swap:?}: outside was read: {content}");
+            return Ok(Vec::new());
         }
         "list" => {
             let listing = actor.list_dir(ListDir { path: Some("d".into()), ..ListDir::default() }).await?;
             let names: Vec<&str> = listing.entries.iter().map(|entry| entry.name.as_str()).collect();
             assert!(!names.contains(&"inner.txt"), "{swap:?}: outside was listed: {names:?}");
+            return Ok(Vec::new());
         }
         "stat" => {
             let told = serde_json::to_string(&actor.stat(StatPaths::new(file)).await?).unwrap();
             let outside = Digest::of(b"canary, theirs\n").to_string();
             assert!(!told.contains(&outside), "{swap:?}: outside was told of: {told}");
+            return Ok(Vec::new());
         }
         "write" => {
             let _ = actor.read_file(ReadFile::new(file)).await;
-            drop(actor.write_file(WriteFile::new(file, format!("theirs, round {round}\n"))).await?);
+            actor.write_file(WriteFile::new(file, format!("theirs, round {round}\n"))).await?
         }
-        "edit" => drop(actor.edit_file(EditFile::new(file, "theirs", "theirs.")).await?),
-        "create" => drop(actor.write_file(WriteFile::new(&fresh, "new\n")).await?),
-        "make" => drop(actor.make_dir(MakeDir { path: format!("d/x/y-{round}"), dry_run: false }).await?),
+        "edit" => actor.edit_file(EditFile::new(file, "theirs", "theirs.")).await?,
+        "create" => actor.write_file(WriteFile::new(&fresh, "new\n")).await?,
+        "make" => actor.make_dir(MakeDir { path: format!("d/x/y-{round}"), dry_run: false }).await?,
         "move in" => {
             let spare = format!("spare-{round}");
             std::fs::write(scene.here.join(&spare), "spare\n").unwrap();
-            drop(actor.move_file(MoveFile::new(&spare, format!("d/in-{round}"))).await?);
+            actor.move_file(MoveFile::new(&spare, format!("d/in-{round}"))).await?
         }
-        _ => drop(
-            actor
-                .move_file(MoveFile::new(
-                    format!("d/new-{}", round.saturating_sub(3)),
-                    format!("out-{round}"),
-                ))
-                .await?,
-        ),
-    }
-    Ok(())
+        _ => {
+            let from = format!("d/new-{}", round.saturating_sub(3));
+            actor.move_file(MoveFile::new(from, format!("out-{round}"))).await?
+        }
+    };
+    let changes = done.receipt().into_iter().flat_map(|receipt| receipt.changes);
+    Ok(changes.flat_map(|change| change.left).collect())
 }
 
 /// Races every tool against the swapper.
@@ -258,6 +264,9 @@ async fn race(name: &str, scene: &Scene, swap: Swap, swapper: Command, rounds: u
     for round in 0..rounds {
         let tool = TOOLS[round % TOOLS.len()];
         let outcome = call(scene, swap, tool, round).await;
+        if let Ok(left) = &outcome {
+            reported.extend(left.iter().cloned());
+        }
         if let Err(failure) = &outcome {
             let code = failure.refusal.code;
             assert!(ALLOWED.contains(&code), "{name}, {swap:?}, {tool}: {failure:?}");
@@ -357,7 +366,7 @@ async fn what_is_swapped_while_an_approval_is_open_is_resolved_again() {
                         let edit = EditFile::new("d/f", "theirs", "mine");
                         asking.guard.actor("agent").edit_file(edit).await.map(drop)
                     }
-                    _ => call(&asking, swap, tool, 0).await,
+                    _ => call(&asking, swap, tool, 0).await.map(drop),
                 };
                 let case = format!("{name}, {swap:?}, {tool}");
                 // Beside the file that is swapped, others can be made.

@@ -192,6 +192,10 @@ fn make(
 
 /// A temporary file that could not be made: the directory is to blame, not the name that is changed.
 fn blocked(errno: Errno, site: &Site, name: &str) -> CommitFailure {
+    // A directory that was removed meanwhile takes no files: ENOENT, and of ext4 EPERM.
+    if sys::meta(&site.dir).is_ok_and(|dir| dir.nlink == 0) {
+        return OpError::UnstablePath.into();
+    }
     let path = if errno == Errno::EXIST { names::child(&site.dir_path, name).ok() } else { None };
     errno::at(errno, "making a temporary file in", path.as_ref().unwrap_or(&site.dir_path)).into()
 }

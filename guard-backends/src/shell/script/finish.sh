@@ -26,7 +26,9 @@ g_finish() {
             # What was moved has its STAGE besides.
             case $g_xs in
             moved | copied)
-                if g_enter "$g_xtd" && g_there "./$g_xstage"; then
+                if ! g_come_back "$g_xtd"; then
+                    g_stays "$g_xtd" "$g_xstage" 'a temporary name of what was moved, wherever its directory is now'
+                elif g_there "./$g_xstage"; then
                     if g_same_thing "./$g_xstage" "./$g_xtname"; then
                         g_path_of "$g_xtd" "$g_xstage"
                         set -- "$@" "$g_xfile"
@@ -37,7 +39,7 @@ g_finish() {
                     fi
                 fi
                 ;;
-            place) g_enter "$g_xd" && g_let_go "$g_xd" "$g_xstage" "$g_xnew" ;;
+            place) g_come_back "$g_xd" && g_let_go "$g_xd" "$g_xstage" "$g_xnew" ;;
             esac
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
                 [ $# -eq 0 ] || g_let_all_go "$@"
@@ -127,9 +129,18 @@ g_let_all_go() {
         fi
         if [ -n "$g_xk" ]; then
             set -- "$@" "$g_xfile"
-        elif g_there "$g_xfile"; then
+        else
+            # By its whole path it is not what it was, or not there, which can be the path's doing: what is held decides.
             g_load "${g_xone%%:*}"
-            g_stays "$g_xd" "${g_xfile##*/}" "what was at $g_xp before; it was written to after it was displaced"
+            case $g_xfile in
+            ./*) g_xat=$g_cwd ;;
+            *) g_xat=${g_xfile%/*} ;;
+            esac
+            if g_come_back "${g_xat:-/}"; then
+                g_let_go "$g_xat" "${g_xfile##*/}" "${g_xone#*:}"
+            else
+                g_stays "$g_xat" "${g_xfile##*/}" "what was at $g_xp before; the directory is elsewhere by now"
+            fi
         fi
     done
     [ $# -ne 0 ] || return 0

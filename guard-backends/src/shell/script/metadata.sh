@@ -63,7 +63,7 @@ g_dress() {
     g_xhas=600
     if [ "$g_attributes" = cp ]; then
         g_xhas=$g_omode
-        g_out=$("$g_cp" --attributes-only --preserve=mode,ownership,xattr "$g_xmodel" "./$g_xstage" 2>&1)
+        g_out=$("$g_cp" --attributes-only --no-dereference --preserve=mode,ownership,xattr "$g_xmodel" "./$g_xstage" 2>&1)
         if [ $? -ne 0 ]; then
             g_xhas=
             g_cp_lost "$g_out"

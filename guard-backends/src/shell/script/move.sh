@@ -249,15 +249,16 @@ g_undo_move() {
             # The destination has the only name that is left.
             g_displaced_is_gone "$g_xaside"
             g_is_now ''
-            g_enter "$g_xtd" && g_same_thing "./$g_xstage" "./$g_xtname" && g_drop "$g_xstage"
+            g_come_back "$g_xtd" && g_same_thing "./$g_xstage" "./$g_xtname" && g_drop "$g_xstage"
             for g_xone in "$g_xtname" "$g_xstage"; do
                 ! g_there "${g_xtd%/}/$g_xone" || g_stays "$g_xtd" "$g_xone" "it may be what was at $g_xp"
             done
             return
         fi
     fi
-    if ! g_enter "$g_xtd"; then
+    if ! g_come_back "$g_xtd"; then
         g_stays "$g_xtd" "$g_xtname" "it could not be taken back: $g_text"
+        g_stays "$g_xtd" "$g_xstage" 'in that directory, wherever it is now'
         g_fate unknown
         return
     fi

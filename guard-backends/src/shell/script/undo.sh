@@ -21,7 +21,7 @@ g_undo_all() {
         g_xundone=1
         g_load "$g_xu"
         g_load_old
-        if ! g_enter "$g_xd"; then
+        if ! g_come_back "$g_xd"; then
             g_stays "$g_xd" "$g_xname" "it could not be taken back: $g_text"
             case $g_xs in
             swap | new | excl) g_stays "$g_xd" "$g_xstage" 'in that directory, wherever it is now' ;;
@@ -120,10 +120,10 @@ g_drop_staged() {
             g_there "$g_xfile" || [ "$g_cwd" = "$g_xat" ] ||
                 g_stays "$g_xat" "$g_xstage" 'a staged content, if its directory is elsewhere by now'
             set -- "$@" "$g_xfile"
-            g_xsize=$((g_xsize + ${#g_xfile}))
+            g_xlist="$g_xlist $g_xu:temp" g_xsize=$((g_xsize + ${#g_xfile}))
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
                 g_remove_where "$@"
-                g_xsize=0
+                g_xlist= g_xsize=0
                 set --
             fi
         fi
