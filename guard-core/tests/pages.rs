@@ -96,7 +96,7 @@ async fn pages_of_any_size_of_any_text_are_all_of_it() {
 
 #[tokio::test]
 async fn all_pages_but_one_are_not_all_of_it_whichever_is_missing() {
-    let content: String = (1..=9).map(|n| format!("line {n}\r\n")).collect();
+    let content = (1..=9).map(|n| format!("line {n}\r\n")).collect::<Vec<_>>().concat();
     for missing in 1..=9 {
         let bench = Bench::new().await;
         bench.world.create("/ws/a.txt", content.as_bytes()).unwrap();
@@ -118,7 +118,7 @@ async fn all_pages_but_one_are_not_all_of_it_whichever_is_missing() {
 #[tokio::test]
 async fn one_line_that_was_read_licenses_no_write_and_the_remedys_reads_do() {
     let bench = Bench::new().await;
-    let content: String = (1..=5_000).map(|n| format!("line {n}\n")).collect();
+    let content = (1..=5_000).map(|n| format!("line {n}\n")).collect::<Vec<_>>().concat();
     bench.world.create("/ws/a.txt", content.as_bytes()).unwrap();
     let actor = bench.actor();
     actor.read_file(ReadFile { offset: Some(7), limit: Some(1), ..ReadFile::new("a.txt") }).await.unwrap();
@@ -145,7 +145,7 @@ async fn one_line_that_was_read_licenses_no_write_and_the_remedys_reads_do() {
 #[tokio::test]
 async fn a_file_of_a_hundred_thousand_lines_can_be_fully_seen_and_written() {
     let bench = Bench::new().await;
-    let content: String = (1..=100_000).map(|n| format!("line {n} of very many\n")).collect();
+    let content = (1..=100_000).map(|n| format!("line {n} of very many\n")).collect::<Vec<_>>().concat();
     bench.world.create("/ws/a.txt", content.as_bytes()).unwrap();
     let actor = bench.actor();
     let (bytes, _) = read_on(&actor, "a.txt", None).await;

@@ -78,15 +78,12 @@ fn files(bench: &Bench) -> Vec<String> {
     fn walk(bench: &Bench, at: &str, out: &mut Vec<String>) {
         for name in bench.world.names(at).unwrap() {
             let path = format!("{at}/{}", String::from_utf8(name).unwrap());
-            match bench.world.read(&path) {
-                Ok(bytes) => {
-                    let mode = bench.world.mode(&path).unwrap();
-                    out.push(format!("{path} {mode:o} {}", String::from_utf8_lossy(&bytes)));
-                }
-                Err(_) => {
-                    out.push(format!("{path}/"));
-                    walk(bench, &path, out);
-                }
+            if let Ok(bytes) = bench.world.read(&path) {
+                let mode = bench.world.mode(&path).unwrap();
+                out.push(format!("{path} {mode:o} {}", String::from_utf8_lossy(&bytes)));
+            } else {
+                out.push(format!("{path}/"));
+                walk(bench, &path, out);
             }
         }
     }
@@ -158,10 +155,10 @@ async fn what_changed_since_is_left_alone_and_nothing_of_the_batch_is_undone() {
     let world = &bench.world;
     let others: [Other<'_>; 4] = [
         ("changed", &|| world.write("/ws/b", b"of another\n").unwrap(), &|| {
-            world.write("/ws/b", b"new\n").unwrap()
+            world.write("/ws/b", b"new\n").unwrap();
         }),
         ("created, then changed", &|| world.write("/ws/d", b"dd\n").unwrap(), &|| {
-            world.write("/ws/d", b"d\n").unwrap()
+            world.write("/ws/d", b"d\n").unwrap();
         }),
         ("removed", &|| world.unlink("/ws/c").unwrap(), &|| world.create("/ws/c", b"new\n").unwrap()),
         (

@@ -44,10 +44,8 @@ macro_rules! shells {
 
 shells! {
     dash_answers_as_the_table_says => Dash,
-    bash_answers_as_the_table_says => Bash,
     busyboxs_shell_answers_as_the_table_says => BusyBox,
     mksh_answers_as_the_table_says => Mksh,
-    zsh_answers_as_the_table_says => Zsh,
 }
 
 #[tokio::test(flavor = "multi_thread")]

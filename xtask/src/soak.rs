@@ -12,8 +12,14 @@ pub(crate) struct Args {
     /// Rounds of creations and of replacements on each target over SSH and in a container.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     remote_rounds: u32,
-    /// Where to race.
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Target::Local, Target::Ssh, Target::Docker])]
+    /// Calls against a process that swaps what a path leads to, on each target of this machine.
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
+    swaps: u32,
+    /// Random paths in random trees of links, on each target of this machine.
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    links: u32,
+    /// Where to race, and what else to play.
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Target::ALL)]
     targets: Vec<Target>,
 }
 
@@ -22,15 +28,31 @@ enum Target {
     Local,
     Ssh,
     Docker,
+    Swaps,
+    Links,
 }
 
 impl Target {
+    const ALL: [Self; 5] = [Self::Local, Self::Ssh, Self::Docker, Self::Swaps, Self::Links];
+
     /// Returns the test executable that has its races, and what is in the names of those alone.
     const fn tests(self) -> (&'static str, &'static str) {
         match self {
             Self::Local => ("race", ""),
             Self::Ssh => ("rivals", "over_ssh"),
             Self::Docker => ("rivals", "in_a_container"),
+            Self::Swaps => ("swapped", ""),
+            Self::Links => ("links", ""),
+        }
+    }
+
+    /// Returns the variable that says how long to go on, and what it says.
+    const fn length(self, args: &Args) -> (&'static str, u32) {
+        match self {
+            Self::Local => ("GUARD_RACE_ROUNDS", args.rounds),
+            Self::Ssh | Self::Docker => ("GUARD_RACE_ROUNDS", args.remote_rounds),
+            Self::Swaps => ("GUARD_RACE_ROUNDS", args.swaps),
+            Self::Links => ("GUARD_LINK_CASES", args.links),
         }
     }
 }
@@ -40,12 +62,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let skips = Skips::new()?;
     let mut outcome = Ok(());
     for target in &args.targets {
-        let rounds = if *target == Target::Local { args.rounds } else { args.remote_rounds };
+        let (variable, length) = target.length(args);
         let (tests, names) = target.tests();
         let mut races = cargo(&["test", "--release", "-p", "guard-testkit", "--features", "ssh,docker"]);
         races.args(["--test", tests, "--", "--nocapture", "--test-threads=1"]);
         races.args([names].into_iter().filter(|names| !names.is_empty()));
-        races.env("GUARD_RACE_ROUNDS", rounds.to_string());
+        races.env(variable, length.to_string());
         skips.listen(&mut races);
         outcome = outcome.and(cargo::run(&mut races));
     }

@@ -84,8 +84,8 @@ fn told(
 ) -> Result<Told, Failure> {
     let refuse = |error: OpError| request.op_error(&site.requested, &error);
     // What ends as a directory's name does is that of what a link leads to.
-    let itself = if site.trailing == Trailing::Directory { &followed } else { &itself };
-    let itself = itself.clone().map_err(refuse)?;
+    let itself = if site.trailing == Trailing::Directory { followed.clone() } else { itself };
+    let itself = itself.map_err(refuse)?;
     let facts = |found: Found| PathFacts {
         path: site.requested.clone(),
         resolved: found.resolved,

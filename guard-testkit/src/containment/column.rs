@@ -58,7 +58,7 @@ impl Column {
     /// Returns the calls: what an agent does first, whose answer does not count, and the call itself.
     pub(super) fn calls(self, path: &str) -> Vec<(&'static str, Value)> {
         let look = ("stat", json!({ "path": path }));
-        let patch = |body: String| {
+        let envelope = |body: String| {
             ("apply_patch", json!({ "patch": format!("*** Begin Patch\n{body}*** End Patch\n") }))
         };
         match self {
@@ -68,11 +68,13 @@ impl Column {
                 ("write_file", json!({ "path": path, "content": "mine\n" })),
             ],
             Self::Edit => vec![("edit_file", json!({ "path": path, "old": "theirs", "new": "mine" }))],
-            Self::PatchAdd => vec![patch(format!("*** Add File: {path}\n+mine\n"))],
-            Self::PatchUpdate => vec![patch(format!("*** Update File: {path}\n@@\n-theirs\n+mine\n"))],
-            Self::PatchDelete => vec![look, patch(format!("*** Delete File: {path}\n"))],
+            Self::PatchAdd => vec![envelope(format!("*** Add File: {path}\n+mine\n"))],
+            Self::PatchUpdate => vec![envelope(format!("*** Update File: {path}\n@@\n-theirs\n+mine\n"))],
+            Self::PatchDelete => vec![look, envelope(format!("*** Delete File: {path}\n"))],
             Self::PatchMoveTo => {
-                vec![patch(format!("*** Update File: spare.txt\n*** Move to: {path}\n@@\n-theirs\n+mine\n"))]
+                vec![envelope(format!(
+                    "*** Update File: spare.txt\n*** Move to: {path}\n@@\n-theirs\n+mine\n"
+                ))]
             }
             Self::Delete => vec![look, ("delete_file", json!({ "path": path }))],
             Self::MoveFrom => vec![look, ("move_file", json!({ "from": path, "to": "moved.txt" }))],

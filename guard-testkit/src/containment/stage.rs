@@ -47,7 +47,7 @@ pub(super) struct Stage {
     guard: Guard,
     asking: Guard,
     asked: Arc<Asked>,
-    /// The files of `ByFile` vectors that could be made.
+    /// The files of `File` vectors that could be made.
     made: HashSet<&'static str>,
     inside: Digest,
     canary: Digest,
@@ -93,8 +93,8 @@ impl Stage {
     /// Says why a vector cannot be shown here.
     pub(super) fn lacks(&self, vector: &Vector) -> Option<String> {
         match vector.how {
-            How::ByFile(name) if !self.made.contains(name) => Some(format!("{name} cannot be made here")),
-            How::ByHome if !matches!(self.ops.capabilities().home, Fact::Known(Some(_))) => {
+            How::File(name) if !self.made.contains(name) => Some(format!("{name} cannot be made here")),
+            How::Home if !matches!(self.ops.capabilities().home, Fact::Known(Some(_))) => {
                 Some("the home is not known".to_owned())
             }
             _ => None,
@@ -119,7 +119,7 @@ impl Stage {
         if word != "ok" && changed {
             broken.push(format!("it was refused ({word}) and changed the workspace"));
         }
-        if matches!(vector.how, How::ByText | How::ByHome) && requests > 0 {
+        if matches!(vector.how, How::Text | How::Home) && requests > 0 {
             broken.push(format!("the target was asked {requests} times about a path whose text is refused"));
         }
         broken.extend(self.says_too_much(&reply, &path));
