@@ -197,7 +197,8 @@ impl Roots {
         Refusal::new(Code::OutsideRoot, typed, &self.workspace())
     }
 
-    /// Refuses a path that leads out of the roots by what the target found in it; as [`Roots::outside`].
+    /// Refuses a path that leads out of the roots by what the target found in it, naming it as it was typed and the first
+    /// root, and nothing that lies outside.
     #[must_use]
     pub fn led_outside(&self, typed: &str) -> Refusal {
         let detail = format!("it leads out through a link or `..`; {}", self.workspace());

@@ -63,8 +63,14 @@ g_dress() {
     g_xhas=600
     if [ "$g_attributes" = cp ]; then
         g_xhas=$g_omode
-        g_out=$("$g_cp" --attributes-only --no-dereference --preserve=mode,ownership,xattr "$g_xmodel" "./$g_xstage" 2>&1)
-        if [ $? -ne 0 ]; then
+        # Nothing is taken through a link that came in between.
+        if [ -L "$g_xmodel" ]; then
+            g_out='a link' g_rc=1
+        else
+            g_out=$("$g_cp" --attributes-only --preserve=mode,ownership,xattr "$g_xmodel" "./$g_xstage" 2>&1)
+            g_rc=$?
+        fi
+        if [ "$g_rc" -ne 0 ]; then
             g_xhas=
             g_cp_lost "$g_out"
             g_own
