@@ -27,6 +27,10 @@ g_undo_all() {
             swap | new | excl) g_stays "$g_xd" "$g_xstage" 'in that directory, wherever it is now' ;;
             window | place | gone | moved | copied) g_stays "$g_xd" "$g_xaside" 'in that directory, wherever it is now' ;;
             esac
+            case $g_xs in
+            half | moved | copied)
+                ! g_there "${g_xtd%/}/$g_xstage" || g_stays "$g_xtd" "$g_xstage" "a second name of what was at $g_xp" ;;
+            esac
             g_fate unknown
             continue
         fi
