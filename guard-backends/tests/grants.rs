@@ -3,25 +3,9 @@
 
 mod workspace;
 
-use std::sync::Arc;
-
-use guard_backends::local::{Local, Resolver};
-use guard_backends::shell::{Process, Shell};
 use guard_core::policy::{Access, Code};
-use guard_core::port::{FileOps, TargetId};
 use guard_core::{Actor, Guard, ReadFile, WriteFile};
-use workspace::{code, done, target};
-
-/// The same files by each resolver, and through a shell.
-async fn targets() -> Vec<(&'static str, Arc<dyn FileOps>)> {
-    let local = |resolver| Arc::new(Local::builder().resolver(resolver).build().unwrap());
-    let shell = Shell::builder(Arc::new(Process::shell(TargetId::new("sh")))).connect().await.unwrap();
-    vec![
-        ("kernel", local(Resolver::Kernel)),
-        ("walk", local(Resolver::Walk)),
-        ("shell", Arc::new(shell) as Arc<dyn FileOps>),
-    ]
-}
+use workspace::{code, done, target, targets};
 
 /// What an actor is told of a path that it does not reach.
 async fn told(actor: &Actor, path: &str) -> (Code, String) {

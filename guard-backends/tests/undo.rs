@@ -8,17 +8,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use guard_backends::local::{Local, Resolver};
-use guard_backends::shell::{Process, Shell};
+use guard_backends::local::Local;
 use guard_backends::undo::{FileUndo, Limits};
 use guard_core::policy::{Access, Code, Digest};
-use guard_core::port::{FileOps, TargetId, UndoError, UndoStore as _};
+use guard_core::port::{FileOps, UndoError, UndoStore as _};
 use guard_core::{
     Actor, ApplyPatch, DeleteFile, EditFile, Guard, MakeDir, MoveFile, OpenError, ReadFile, Receipt,
     StatPaths, WriteFile,
 };
 use guard_testkit::tree::Snapshot;
-use workspace::{code, done, target};
+use workspace::{code, done, target, targets};
 
 fn mode(path: &Path) -> u32 {
     path.symlink_metadata().unwrap().permissions().mode() & 0o7777
@@ -159,17 +158,6 @@ async fn many_writers_share_a_directory() {
 
 /// What is done to a file that is kept.
 type Harm<'a> = (&'a str, &'a dyn Fn());
-
-/// The same files by each way to them.
-async fn targets() -> Vec<(&'static str, Arc<dyn FileOps>)> {
-    let local = |resolver| Arc::new(Local::builder().resolver(resolver).build().unwrap());
-    let shell = Shell::builder(Arc::new(Process::shell(TargetId::new("sh")))).connect().await.unwrap();
-    vec![
-        ("kernel", local(Resolver::Kernel)),
-        ("walk", local(Resolver::Walk)),
-        ("shell", Arc::new(shell) as Arc<dyn FileOps>),
-    ]
-}
 
 async fn reads(actor: &Actor, path: &str) {
     actor.read_file(ReadFile::new(path)).await.unwrap();

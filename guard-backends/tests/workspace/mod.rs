@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guard_backends::local::{Local, Resolver};
+use guard_backends::shell::{Process, Shell};
 use guard_core::policy::{Access, Code, Digest, TargetPath};
-use guard_core::port::FileOps;
+use guard_core::port::{FileOps, TargetId};
 use guard_core::{Actor, Done, Failure, Guard, GuardBuilder};
 use guard_testkit::tree::digest_of_tree;
 use guard_testkit::wrap::Barrier;
@@ -80,4 +81,16 @@ pub fn code<T: std::fmt::Debug>(result: Result<T, Failure>) -> Code {
 #[track_caller]
 pub fn done(result: Result<Done, Failure>) -> guard_core::Receipt {
     result.expect("it is done").receipt().expect("it was no dry run")
+}
+
+/// The same files by each way to them: by either resolver, and through a shell.
+pub async fn targets() -> Vec<(&'static str, Arc<dyn FileOps>)> {
+    let local = |resolver| Arc::new(Local::builder().resolver(resolver).build().expect("on a runtime"));
+    let process = Process::shell(TargetId::new("sh"));
+    let shell = Shell::builder(Arc::new(process)).connect().await.expect("a shell");
+    vec![
+        ("kernel", local(Resolver::Kernel)),
+        ("walk", local(Resolver::Walk)),
+        ("shell", Arc::new(shell) as Arc<dyn FileOps>),
+    ]
 }
