@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use guard_core::policy::{Access, AllowedRoot, Policy};
 use guard_core::{Actor, Answer, Approver, Guard, Proposal};
+use guard_testkit::rerun::{self, Body};
 use guard_testkit::tree::digest_of_tree;
 use serde_json::{Value, json};
 use workspace::{target, targets};
@@ -136,4 +137,55 @@ async fn each_tool_stays_in_the_roots_unless_that_is_switched_off_and_no_approva
             }
         }
     }
+}
+
+fn mount(arguments: &[&str], at: &Path) {
+    let mounted = std::process::Command::new("mount").args(arguments).arg(at).status().unwrap();
+    assert!(mounted.success(), "mount {arguments:?}");
+}
+
+#[test]
+fn what_is_mounted_inside_a_root_is_inside_and_a_read_only_mount_is_told() {
+    if rerun::with_mounts("what_is_mounted_inside_a_root_is_inside_and_a_read_only_mount_is_told")
+        == Body::Done
+    {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for (name, ops) in targets().await {
+            let dir = tempfile::tempdir().unwrap();
+            place(dir.path());
+            let ws = dir.path().join("ws");
+            for directory in ["memory", "bound", "fixed"] {
+                std::fs::create_dir(ws.join(directory)).unwrap();
+            }
+            mount(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"], &ws.join("memory"));
+            std::fs::write(ws.join("memory/f.txt"), "theirs\n").unwrap();
+            let (out, rw) = (dir.path().join("out"), dir.path().join("rw"));
+            mount(&["--bind", out.to_str().unwrap()], &ws.join("bound"));
+            mount(&["--bind", "-o", "ro", rw.to_str().unwrap()], &ws.join("fixed"));
+            let guard = Guard::builder(ops).root(target(&ws), Access::ReadWrite).open().await.unwrap();
+            for (at, writes) in [("memory", "ok"), ("bound", "ok"), ("fixed", "read-only-filesystem")] {
+                for tool in TOOLS.iter().rev() {
+                    let expected = if reads(tool) { "ok" } else { writes };
+                    let path = format!("{at}/f.txt");
+                    let before = digest_of_tree(&ws.join(at)).unwrap();
+                    let (word, _) = outcome(&guard.actor("agent"), tool, &path).await;
+                    assert_eq!(word, expected, "{name}, {tool} {path}");
+                    assert_eq!(digest_of_tree(&ws.join(at)).unwrap() != before, word == "ok" && !reads(tool));
+                    // For the next tool it is as it was.
+                    if writes == "ok" {
+                        let _ = std::fs::remove_file(ws.join(format!("{path}.moved")));
+                        std::fs::write(ws.join(&path), "theirs\n").unwrap();
+                    }
+                }
+            }
+            drop(guard);
+            for directory in ["memory", "bound", "fixed"] {
+                let status = std::process::Command::new("umount").arg("-l").arg(ws.join(directory)).status();
+                assert!(status.unwrap().success());
+            }
+        }
+    });
 }
