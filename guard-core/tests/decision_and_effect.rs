@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{Bench, code, done, path, reads};
 use guard_core::policy::{Access, Code};
-use guard_core::{Actor, DeleteFile, EditFile, Guard, MoveFile, Outcome, ReadFile, WriteFile};
+use guard_core::{Actor, ApplyPatch, DeleteFile, EditFile, Guard, MoveFile, Outcome, ReadFile, WriteFile};
 use guard_testkit::memory::Memory;
 use guard_testkit::wrap::{Failing, Fault, Method, When};
 
@@ -215,6 +215,46 @@ async fn two_edits_of_one_file_in_one_process_both_land() {
         done(task.await.unwrap());
     }
     assert_eq!(bench.content("a.txt"), lines.replace("line", "LINE"));
+}
+
+#[tokio::test]
+async fn commits_of_one_file_wait_for_each_other_and_those_of_others_do_not() {
+    let bench = Bench::new().await;
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        bench.world.create(format!("/ws/{name}"), b"one\n").unwrap();
+    }
+    let edit = |path: &'static str, new: &'static str| {
+        let actor = bench.guard.actor(new);
+        tokio::spawn(
+            async move { actor.edit_file(EditFile::new(path, "one\n", format!("one\n{new}\n"))).await },
+        )
+    };
+    let mut gate = bench.barrier().hold(Method::Commit, When::Before);
+    let first = edit("a.txt", "first");
+    gate.reached().await;
+    // Each takes what another has, in one order or the other: of the file that is held, and of one more.
+    let patch = |one: &str, other: &str, word: &str| {
+        let update = |path: &str| format!("*** Update File: {path}\n@@\n one\n+{word}\n");
+        let patch = format!("*** Begin Patch\n{}{}*** End Patch\n", update(one), update(other));
+        let actor = bench.guard.actor("patching");
+        tokio::spawn(async move { actor.apply_patch(ApplyPatch { patch, ..ApplyPatch::default() }).await })
+    };
+    let waiting =
+        [patch("a.txt", "b.txt", "there"), patch("b.txt", "a.txt", "back"), edit("a.txt", "second")];
+    done(edit("c.txt", "other").await.unwrap());
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    // That of the other file, and the one that is held.
+    assert_eq!(bench.ops.counts().commit, 2);
+    assert!(waiting.iter().all(|task| !task.is_finished()));
+    gate.open();
+    done(first.await.unwrap());
+    for task in waiting {
+        done(task.await.unwrap());
+    }
+    let content = bench.content("a.txt");
+    assert!(["first", "second", "there", "back"].iter().all(|word| content.contains(word)), "{content}");
 }
 
 #[tokio::test]

@@ -102,6 +102,8 @@ struct Scene {
     here: PathBuf,
     guard: Guard,
     canary: Digest,
+    /// What the base is called where the swapper is, if it is not here.
+    for_the_swapper: Option<PathBuf>,
     _keep: Box<dyn std::any::Any + Send + Sync>,
 }
 
@@ -131,7 +133,7 @@ impl Scene {
         std::os::unix::fs::symlink(format!("../../{MARKER}/f"), here.join("d/l")).unwrap();
         let guard = Guard::builder(ops).root(root, Access::ReadWrite).open().await.unwrap();
         let canary = digest_of_tree(&base.join(MARKER)).unwrap();
-        Self { here, guard, canary, _keep: keep }
+        Self { here, guard, canary, for_the_swapper: None, _keep: keep }
     }
 
     fn base(&self) -> &Path {
@@ -139,10 +141,11 @@ impl Scene {
     }
 
     fn pair(&self, swap: Swap) -> (&'static str, PathBuf, PathBuf) {
+        let base = self.for_the_swapper.as_deref().unwrap_or(self.base());
         match swap {
-            Swap::Parent => ("exchange", self.here.join("d"), self.here.join("link")),
-            Swap::File => ("exchange", self.here.join("d/f"), self.here.join("d/l")),
-            Swap::MovedOut => ("away", self.here.join("d"), self.base().join("away/d")),
+            Swap::Parent => ("exchange", base.join("ws/d"), base.join("ws/link")),
+            Swap::File => ("exchange", base.join("ws/d/f"), base.join("ws/d/l")),
+            Swap::MovedOut => ("away", base.join("ws/d"), base.join("away/d")),
         }
     }
 
@@ -323,6 +326,43 @@ shells! {
     over_bash_nothing_leaves_while_paths_are_swapped => Bash,
     over_busybox_nothing_leaves_while_paths_are_swapped => BusyBox,
     over_mksh_nothing_leaves_while_paths_are_swapped => Mksh,
+}
+
+/// A process of a container swaps on a folder that is bound into it, while a guard works in the container, and one on
+/// this machine.
+#[cfg(feature = "docker")]
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_leaves_a_folder_in_which_a_process_of_a_container_swaps() {
+    use guard_backends::shell::Shell;
+    use guard_testkit::docker::{DockerTarget, Image, Program};
+    let name = "nothing_leaves_a_folder_in_which_a_process_of_a_container_swaps";
+    if skip::unless(Need::Docker, name) || skip::unless(Need::Root, name) {
+        return;
+    }
+    for swap in [Swap::Parent, Swap::File, Swap::MovedOut] {
+        for acts_in_the_container in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let here = folder.path().canonicalize().unwrap().join("ws");
+            std::fs::create_dir(&here).unwrap();
+            let program = Program::this().unwrap();
+            let container = DockerTarget::of(Image::Gnu).bind(folder.path(), "/data");
+            let container = container.bind(program.folder(), Program::AT).start().await.unwrap();
+            let (ops, root): (Arc<dyn FileOps>, _) = if acts_in_the_container {
+                let transport = Arc::new(container.open().await.unwrap());
+                let ops = Arc::new(Shell::builder(transport).connect().await.unwrap());
+                (ops, TargetPath::new("/data/ws").unwrap())
+            } else {
+                let ops = Arc::new(guard_backends::local::Local::builder().build().unwrap());
+                (ops, TargetPath::new(here.to_str().unwrap()).unwrap())
+            };
+            let swapper = container.command(&program).await.unwrap();
+            let mut scene = Scene::at(here, ops, root, Box::new((folder, program, container))).await;
+            // The swapper knows the folder by the container's name for it.
+            scene.for_the_swapper = Some(PathBuf::from("/data"));
+            let place = if acts_in_the_container { "in the container" } else { "on this machine" };
+            race(&format!("a container swaps, {place}"), &scene, swap, swapper, rounds() / 2).await;
+        }
+    }
 }
 
 /// An approver that swaps while it thinks.
