@@ -1,6 +1,7 @@
 //! Every way out of a workspace, by every tool, on every target: one table.
 #![cfg(feature = "contracts")]
 
+use guard_core::policy::Policy;
 use guard_testkit::conformance::{Fixture, MemoryFixture, ShellFixture};
 use guard_testkit::containment;
 use guard_testkit::skip::{self, Need};
@@ -19,6 +20,29 @@ async fn holds(fixture: &dyn Fixture, skipped: &[&str]) {
 #[tokio::test]
 async fn the_in_memory_target_answers_as_the_table_says() {
     holds(&MemoryFixture::new(), &[]).await;
+}
+
+/// The negative control: a guard that is not held to its roots goes every way out, and the table says so.
+#[tokio::test]
+async fn control_without_containment_the_table_finds_the_ways_out() {
+    let policy = Policy { restrict: false, ..Policy::default() };
+    let report = containment::run_under(&MemoryFixture::new(), &policy).await.expect("ground");
+    let is_broken = |row: &str, what: &str| {
+        report.broken.iter().any(|broken| broken.starts_with(row) && broken.contains(what))
+    };
+    for row in [
+        "../sibling/file",
+        "absolute, sibling with the prefix",
+        "a file through a link out",
+        "link to a file outside",
+        "chain inside, inside, outside",
+        "missing folders behind a link out",
+    ] {
+        assert!(is_broken(row, "the canary was touched"), "{row}: {report}");
+    }
+    assert!(is_broken("../sibling/file, read", "it delivers what lies outside"), "{report}");
+    // What stays inside is answered as ever.
+    assert!(!report.broken.iter().any(|broken| broken.starts_with("through a link inside")), "{report}");
 }
 
 #[cfg(target_os = "linux")]

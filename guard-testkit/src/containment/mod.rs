@@ -26,6 +26,8 @@ mod vector;
 use std::fmt::{self, Write as _};
 use std::io;
 
+use guard_core::policy::Policy;
+
 use self::column::Column;
 use self::stage::Stage;
 pub use self::vector::{VECTORS, Vector};
@@ -51,8 +53,21 @@ pub struct Report {
 ///
 /// Whatever keeps the ground from being made.
 pub async fn run(fixture: &dyn Fixture) -> io::Result<Report> {
+    run_under(fixture, &Policy::default()).await
+}
+
+/// As [`run`], under another policy: what it lets through is broken.
+///
+/// # Security
+///
+/// Without containment the tools reach whatever the target reaches: only for a target that is made for it.
+///
+/// # Errors
+///
+/// As [`run`].
+pub async fn run_under(fixture: &dyn Fixture, policy: &Policy) -> io::Result<Report> {
     let mut report = Report::default();
-    let mut stage = Stage::fresh(fixture).await?;
+    let mut stage = Stage::fresh(fixture, policy).await?;
     let mut head = format!("{:<34}", "vector");
     for column in Column::ALL {
         let _ = write!(head, " {:<16}", column.name());
@@ -71,7 +86,7 @@ pub async fn run(fixture: &dyn Fixture) -> io::Result<Report> {
             }
             let _ = write!(line, " {:<16}", answer.word);
             if answer.changed {
-                stage = Stage::fresh(fixture).await?;
+                stage = Stage::fresh(fixture, policy).await?;
             }
         }
         let line = line.trim_end().to_owned();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use guard_core::policy::{Access, Digest, Fact, OtherKind, TargetPath};
+use guard_core::policy::{Access, Digest, Fact, OtherKind, Policy, TargetPath};
 use guard_core::port::FileOps;
 use guard_core::{Answer as Approval, Approver, Guard, Outcome, Proposal, Reply};
 use serde_json::Value;
@@ -69,7 +69,7 @@ impl Approver for Asked {
 }
 
 impl Stage {
-    pub(super) async fn fresh(fixture: &dyn Fixture) -> io::Result<Self> {
+    pub(super) async fn fresh(fixture: &dyn Fixture, policy: &Policy) -> io::Result<Self> {
         let Ground { ops, world, root, outside, keep } = fixture.fresh().await?;
         let places = Places { root: root.clone(), outside };
         let made = build(&*world, &places)?;
@@ -77,7 +77,7 @@ impl Stage {
         let asked = Arc::new(Asked::default());
         let open = |approver: Option<Arc<dyn Approver>>| {
             let shared: Arc<dyn FileOps> = Arc::<Counting<Shared>>::clone(&ops);
-            let builder = Guard::builder(shared).root(root.clone(), Access::ReadWrite);
+            let builder = Guard::builder(shared).policy(policy.clone()).root(root.clone(), Access::ReadWrite);
             match approver {
                 Some(approver) => builder.approver(approver),
                 None => builder,
@@ -132,6 +132,8 @@ impl Stage {
                     .push(format!("with an approver, who was asked {asked} times: {}", self::word(&asking)));
             }
         }
+        // A canary that was touched is made anew, with the rest.
+        let changed = changed || !broken.is_empty();
         Ok(Answer { word, broken, changed })
     }
 
