@@ -127,6 +127,7 @@ impl Connected {
             // The command line, or the policy, names a directory that is not there, or that cannot be used so.
             OpenError::Configured { .. }
             | OpenError::UndoInRoot { .. }
+            | OpenError::Place { .. }
             | OpenError::Root { error: OpError::NotFound { .. } | OpError::NotDirectory { .. }, .. } => {
                 Ended::Usage(UsageError(error.to_string()))
             }

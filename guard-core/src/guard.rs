@@ -45,6 +45,12 @@ pub enum OpenError {
         /// Why.
         error: OpError,
     },
+    /// The store of old bytes, or the audit log, does not say where it is by an absolute and normal path.
+    #[error("what the guard itself keeps is at {place:?}, which is no absolute and normal path")]
+    Place {
+        /// What it says.
+        place: String,
+    },
     /// The store of old bytes is in a root, where whatever works there could change it.
     #[error("the store of old bytes, {place}, is in a root")]
     UndoInRoot {
@@ -146,12 +152,17 @@ impl GuardBuilder {
         if self.ops.is_of_this_machine() {
             // What the guard itself keeps is on the machine of its target.
             let undo = self.undo.as_ref().and_then(|store| store.place());
-            let inside = undo.filter(|place| roots.entries().iter().any(|root| holds(&root.physical, place)));
-            if let (Some(place), true) = (inside, self.policy.restrict) {
-                return Err(OpenError::UndoInRoot { place: place.to_owned() });
-            }
             let audit = self.audit.as_ref().and_then(|sink| sink.place());
-            self.policy.sensitive.extend(undo.into_iter().chain(audit).map(str::to_owned));
+            for place in undo.into_iter().chain(audit) {
+                // A place that is no path would silently protect nothing.
+                let path =
+                    TargetPath::new(place).map_err(|_| OpenError::Place { place: place.to_owned() })?;
+                let is_in_root = roots.entries().iter().any(|root| path.starts_with(&root.physical));
+                if Some(place) == undo && is_in_root && self.policy.restrict {
+                    return Err(OpenError::UndoInRoot { place: place.to_owned() });
+                }
+                self.policy.sensitive.push(place.to_owned());
+            }
         }
         let tools = Definitions::of(&self.policy);
         Ok(Guard {
@@ -168,10 +179,6 @@ impl GuardBuilder {
             }),
         })
     }
-}
-
-fn holds(root: &TargetPath, place: &str) -> bool {
-    TargetPath::new(place).is_ok_and(|place| place.starts_with(root))
 }
 
 /// Returns the policy's roots and what it allows beside them, as paths of the target.

@@ -105,7 +105,7 @@ pub(crate) async fn undo(mut request: Request, receipt: &Receipt, dry_run: bool)
                         .notes
                         .push(format!("The directory {path}, which was made then, stays: it is not empty."));
                 }
-                _ => intents.push(intent(step, *item, items, &kept)),
+                _ => intents.push(intent(step, *item, items, &kept)?),
             }
         }
         Ok(Intents { intents, remarks })
@@ -215,23 +215,33 @@ fn step(change: &ChangeReceipt) -> Result<Step<'_>, Failure> {
     })
 }
 
-fn intent(step: &Step<'_>, item: usize, items: &[Item], kept: &HashMap<Digest, Vec<u8>>) -> Intent {
-    let old = |digest: &Digest| kept.get(digest).cloned().unwrap_or_default();
+fn intent(
+    step: &Step<'_>,
+    item: usize,
+    items: &[Item],
+    kept: &HashMap<Digest, Vec<u8>>,
+) -> Result<Intent, Failure> {
+    // Whatever is not at hand is never taken for nothing.
+    let old = |digest: &Digest, path: &TargetPath| {
+        let gone =
+            || Failure::from(Refusal::new(Code::CannotUndo, path.as_str(), &UndoError::Gone.to_string()));
+        kept.get(digest).cloned().ok_or_else(gone)
+    };
     let now = items[item].bytes();
     let shown =
         |old: &[u8]| items[item].look.as_ref().and_then(|_| diff::unified(now.unwrap_or_default(), old));
     let content = |bytes: Vec<u8>| Content::from(bytes);
-    match step {
-        Step::PutOver { old: digest, now, .. } => {
-            let bytes = old(digest);
+    Ok(match step {
+        Step::PutOver { path, old: digest, now } => {
+            let bytes = old(digest, path)?;
             let diff = shown(&bytes);
             let effect = Intended::Put { content: content(bytes), mode: Mode::Keep };
             let mut intent = Intent::new(item, effect, Mark::Forget, "put the old content back");
             (intent.diff, intent.precondition) = (diff, Some(Precondition::Content { digest: *now }));
             intent
         }
-        Step::PutBack { old: digest, mode, .. } => {
-            let bytes = old(digest);
+        Step::PutBack { path, old: digest, mode } => {
+            let bytes = old(digest, path)?;
             let diff = shown(&bytes);
             // Anybody may have written the receipt: what gives rights is not put back.
             let plain = mode.map_or(Mode::Keep, |mode| Mode::Set(mode & PERMISSIONS));
@@ -262,7 +272,7 @@ fn intent(step: &Step<'_>, item: usize, items: &[Item], kept: &HashMap<Digest, V
             Intent::new(item, Intended::RemoveDir, Mark::Nothing, "remove the directory if it is empty")
         }
         Step::MakeDir { .. } => Intent::new(item, Intended::MakeDir, Mark::Nothing, "make the directory"),
-    }
+    })
 }
 
 /// Takes what is needed from the store, before anything is asked of the target.
