@@ -281,7 +281,10 @@ async fn a_parent_that_becomes_a_link_is_not_entered() {
 #[tokio::test]
 async fn a_directory_that_is_moved_away_under_the_commit_is_noticed_and_undone() {
     for resolver in RESOLVERS {
-        for step in ["first-look", "staged", "exposed"] {
+        // Before anything was made there is nothing to take back.
+        for (step, fate) in
+            [("first-look", Fate::Untouched), ("staged", Fate::Restored), ("exposed", Fate::Restored)]
+        {
             let ws = Ws::once(Local::builder().resolver(resolver), step, |dir| {
                 fs::rename(dir.join("d"), dir.join("elsewhere")).unwrap();
                 fs::create_dir(dir.join("d")).unwrap();
@@ -290,7 +293,7 @@ async fn a_directory_that_is_moved_away_under_the_commit_is_noticed_and_undone()
             ws.mkdir("d");
             let error = ws.commit(ws.put("d/f", Precondition::Absent, "x")).await.unwrap_err();
             assert_eq!(error.cause, CommitFailure::Op(OpError::UnstablePath), "{resolver:?} {step}");
-            assert_eq!(error.fates, [Fate::Restored]);
+            assert_eq!(error.fates, [fate], "{step}");
             assert_eq!(ws.tree().len(), 2, "{step}: {:?}", ws.tree());
         }
     }

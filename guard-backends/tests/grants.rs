@@ -50,3 +50,47 @@ async fn a_granted_root_is_reached_by_one_actor_and_its_loss_disturbs_no_other_r
         assert!(at("data/new.txt").exists(), "{name}");
     }
 }
+
+/// What an actor that has a root of its own is told of a link into another actor's.
+#[tokio::test]
+async fn nothing_is_explained_and_no_drift_is_told_of_what_an_actor_does_not_reach() {
+    for (name, ops) in targets().await {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        for directory in ["ws/a", "data/a"] {
+            std::fs::create_dir_all(at(directory)).unwrap();
+        }
+        std::fs::write(at("data/a/f"), b"theirs\n").unwrap();
+        for file in ["f", "gone"] {
+            std::fs::write(at("ws/a").join(file), b"one\n").unwrap();
+        }
+        std::os::unix::fs::symlink("../data/a/f", at("ws/link")).unwrap();
+        std::os::unix::fs::symlink("../data/a", at("ws/elsewhere")).unwrap();
+        let guard = Guard::builder(ops).root(target(&at("ws")), Access::ReadWrite).open().await.unwrap();
+        let (owner, other) = (guard.actor("owner"), guard.actor("other"));
+        owner.grant(&target(&at("data")), Access::ReadWrite).await.unwrap();
+        assert!(owner.explain("link").await.is_ok(), "{name}");
+        assert_eq!(code(other.explain("link").await), Code::OutsideRoot, "{name}");
+        assert_eq!(
+            code(other.vouch("link", guard_core::policy::Digest::of(b"theirs\n")).await),
+            Code::OutsideRoot,
+            "{name}"
+        );
+
+        for file in ["a/f", "a/gone"] {
+            other.read_file(ReadFile::new(file)).await.unwrap();
+        }
+        std::fs::rename(at("ws/a"), at("ws/before")).unwrap();
+        std::fs::rename(at("ws/elsewhere"), at("ws/a")).unwrap();
+        // One is there behind the link, and the other is not.
+        let drift = other.drift().await.unwrap();
+        assert!(drift.changed.is_empty(), "{name}: {:?}", drift.changed);
+        assert_eq!(drift.unknown.len(), 2, "{name}");
+
+        // That the other's root was replaced is told to whoever has it.
+        std::fs::rename(at("data"), at("moved")).unwrap();
+        std::fs::create_dir(at("data")).unwrap();
+        assert_eq!(code(owner.read_file(ReadFile::new("link")).await), Code::RootReplaced, "{name}");
+        assert_eq!(code(other.read_file(ReadFile::new("link")).await), Code::OutsideRoot, "{name}");
+    }
+}

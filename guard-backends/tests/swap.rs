@@ -127,6 +127,118 @@ async fn a_directory_that_is_swapped_for_a_link_never_lets_a_change_outside() {
     }
 }
 
+/// Moves the directory `a` out, puts something that was never in the root in the place of a part of it, and moves it
+/// back whole, over and over.
+fn moves_out_and_back(ws: &Ws, part: &str) -> (tempfile::TempDir, Meanwhile) {
+    // On the same filesystem, so that it can be moved.
+    let outside = tempfile::tempdir().unwrap();
+    let (inside, away) = (ws.path("a"), outside.path().join("a"));
+    let (part, secret) = (away.join(part), outside.path().join("secret"));
+    if ws.path("a/b").is_dir() {
+        fs::create_dir(&secret).unwrap();
+        fs::write(secret.join("g"), "SECRET").unwrap();
+    } else {
+        fs::write(&secret, "SECRET").unwrap();
+    }
+    let mover = Meanwhile::new(move || {
+        fs::rename(&inside, &away).unwrap();
+        exchange(&part, &secret);
+        exchange(&part, &secret);
+        fs::rename(&away, &inside).unwrap();
+    });
+    (outside, mover)
+}
+
+/// A directory that was found in a root can be moved out of it before its names are used.
+#[tokio::test]
+async fn what_was_never_in_a_root_is_not_read_by_a_directory_that_was() {
+    for resolver in RESOLVERS {
+        for (part, path) in [("g", "a/g"), ("b", "a/b/g"), ("b", "link")] {
+            let ws = Ws::of(resolver).await;
+            ws.mkdir(if part == "b" { "a/b" } else { "a" });
+            ws.write(&format!("a/{}g", if part == "b" { "b/" } else { "" }), "inside");
+            ws.link("a/b/g", "link");
+            let (outside, mover) = moves_out_and_back(&ws, part);
+            let (mut inside, mut refused) = (0, 0);
+            let mut count = |done: Result<bool, OpError>, what: &str| match done {
+                Ok(is_inside) => {
+                    assert!(is_inside, "{resolver:?}, {path}: {what} told of what is outside");
+                    inside += 1;
+                }
+                Err(OpError::NotFound { .. } | OpError::UnstablePath | OpError::Torn) => refused += 1,
+                Err(other) => panic!("{other:?}"),
+            };
+            let ask = guard_core::port::Ask {
+                depth: guard_core::port::Depth::Digest { max: 100 },
+                last: guard_core::port::Last::Follow,
+                ..ws.ask(path)
+            };
+            for _ in 0..ROUNDS {
+                let want = Want { ask: ask.clone(), part: Part::Whole { max: 100 } };
+                let read = ws.local.read(&[want]).await.unwrap().remove(0);
+                count(
+                    read.map(|read| match read.body {
+                        Body::Bytes { bytes, .. } => bytes == b"inside",
+                        _ => read.found.state == guard_core::policy::FileState::Absent,
+                    }),
+                    "read",
+                );
+                let found = ws.local.stat(std::slice::from_ref(&ask)).await.unwrap().remove(0);
+                let secret = Some(Digest::of(b"SECRET"));
+                count(found.map(|found| found.state.digest() != secret), "stat");
+            }
+            drop(mover);
+            println!("{resolver:?}, {path}: {inside} inside, {refused} refused");
+            assert!(inside > 0, "{resolver:?}, {path}");
+            drop(outside);
+        }
+    }
+}
+
+/// The unguarded way: the directory is held and was in the root, and then its name is opened.
+#[tokio::test]
+async fn control_a_directory_that_is_held_can_be_moved_out_before_its_name_is_opened() {
+    let ws = Ws::new().await;
+    ws.mkdir("a");
+    ws.write("a/g", "inside");
+    let (_outside, mover) = moves_out_and_back(&ws, "g");
+    let place = ws.path("a");
+    let leaks = (0..200_000).any(|_| {
+        let Ok(directory) = fs::File::open(&place) else { return false };
+        let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&directory));
+        // It is at its place, and then its file is read.
+        fs::read_link(&name).is_ok_and(|at| at == place)
+            && fs::read_to_string(format!("{name}/g")).is_ok_and(|text| text == "SECRET")
+    });
+    drop(mover);
+    assert!(leaks, "it met the same file every time");
+}
+
+/// One directory that is met at two paths is at one of them only.
+#[tokio::test]
+async fn a_directory_that_is_renamed_between_two_changes_is_not_taken_for_being_at_both_paths() {
+    for resolver in RESOLVERS {
+        let turn = std::sync::atomic::AtomicUsize::new(0);
+        let builder = guard_backends::local::Local::builder().resolver(resolver);
+        let ws = Ws::watched(builder, move |step, root| {
+            if step == "resolved" {
+                let (from, to) =
+                    if turn.fetch_add(1, Ordering::Relaxed) == 0 { (".git", "x") } else { ("x", ".git") };
+                fs::rename(root.join(from), root.join(to)).unwrap();
+            }
+        })
+        .await;
+        ws.mkdir(".git");
+        let changes = vec![
+            ws.put(".git/harmless", Precondition::Absent, "one"),
+            ws.put("x/config", Precondition::Absent, "two"),
+        ];
+        let failed = ws.batch(common::batch(changes)).await.unwrap_err();
+        assert_eq!(failed.cause, CommitFailure::Op(OpError::UnstablePath), "{resolver:?}");
+        assert_eq!(fs::read_dir(ws.path(".git")).unwrap().count(), 0, "{resolver:?}");
+    }
+}
+
 #[tokio::test]
 async fn unrelated_renames_do_not_keep_a_path_with_dots_from_being_resolved() {
     for resolver in RESOLVERS {

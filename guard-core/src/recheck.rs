@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 use crate::actor::Actor;
-use crate::port::{Depth, Last, TargetId};
+use crate::port::{Depth, Last, OpError, TargetId};
 use crate::request::{Request, Site};
 
 /// What an actor has seen, and where: to be stored and taken over by an actor of a later process.
@@ -225,7 +225,9 @@ async fn answers(mut request: Request, views: Views, locking: Locking) -> Result
             compared.now = match found {
                 Ok(found) => (found.resolved == compared.path).then_some(found.state),
                 // A directory in the path is gone, and with it the file.
-                Err(crate::port::OpError::NotFound { .. } | crate::port::OpError::NotDirectory { .. }) => {
+                Err(ref error @ (OpError::NotFound { .. } | OpError::NotDirectory { .. }))
+                    if request.reaches_place_of(error) =>
+                {
                     Some(FileState::Absent)
                 }
                 Err(_) => None,

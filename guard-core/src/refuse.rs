@@ -41,15 +41,10 @@ impl Request {
     /// The target knows every root that was opened on it, and follows a link from one into another: what it tells of a
     /// place that this actor does not reach is told as one thing, whatever is there.
     pub(crate) fn op_error(&self, path: &str, error: &OpError) -> Failure {
-        let place = match error {
-            OpError::NotFound { path }
-            | OpError::NotDirectory { path }
-            | OpError::PermissionDenied { path } => TargetPath::new(path.as_str()).ok(),
-            OpError::NotRegular { path, .. } => Some(path.clone()),
-            OpError::OutsideRoot => return self.roots.led_outside(path).into(),
-            _ => None,
-        };
-        match place {
+        if *error == OpError::OutsideRoot {
+            return self.roots.led_outside(path).into();
+        }
+        match place(error) {
             Some(place) if self.roots.holding(&place).is_none() => self.roots.led_outside(path).into(),
             Some(place) if self.actor.rights.held(&place) == Held::Outside => {
                 self.actor.rights.outside(path).into()
@@ -58,12 +53,30 @@ impl Request {
         }
     }
 
+    /// Tells whether the place that an error is of is one that the actor reaches; an error of no place is of one.
+    pub(crate) fn reaches_place_of(&self, error: &OpError) -> bool {
+        place(error).is_none_or(|place| {
+            self.roots.holding(&place).is_some() && self.actor.rights.held(&place) != Held::Outside
+        })
+    }
+
     /// Tells the caller why a commit on `path` failed, where the guard has no better word for it.
     pub(crate) fn commit_error(&self, path: &str, error: &CommitError) -> Failure {
         match &error.cause {
             CommitFailure::Op(op) => with_fates(self.op_error(path, op), &error.fates),
             _ => commit_error(path, error),
         }
+    }
+}
+
+/// Returns the place that an error is of, where it is of one.
+fn place(error: &OpError) -> Option<TargetPath> {
+    match error {
+        OpError::NotFound { path } | OpError::NotDirectory { path } | OpError::PermissionDenied { path } => {
+            TargetPath::new(path.as_str()).ok()
+        }
+        OpError::NotRegular { path, .. } | OpError::RootReplaced { path } => Some(path.clone()),
+        _ => None,
     }
 }
 

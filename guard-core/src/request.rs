@@ -185,9 +185,14 @@ impl Request {
 
     /// Returns the path whose view a call on `requested` would meet: of the name itself, or of what it leads to.
     pub(crate) async fn resolve(&mut self, requested: &str, last: Last) -> Result<TargetPath, Failure> {
-        let site = self.locate(requested, last).await?;
+        let mut site = self.locate(requested, last).await?;
         self.judge(&site, Asked::plain(Act::Stat), Known::NOTHING)?;
-        Ok(self.stat_one(&site, Depth::State).await?.resolved)
+        let resolved = self.stat_one(&site, Depth::State).await?.resolved;
+        if resolved != site.expect {
+            site.redirect(resolved)?;
+            self.judge(&site, Asked::plain(Act::Stat), Known::NOTHING)?;
+        }
+        Ok(site.expect)
     }
 
     /// Decides on one path.

@@ -16,6 +16,16 @@ use crate::names;
 pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpError> {
     // No name is empty, so that every name comes after that of a first page.
     let after = page.after_name()?;
+    for _ in 0..resolve::ATTEMPTS {
+        if let Some(listing) = list_once(local, ask, page, &after)? {
+            return Ok(listing);
+        }
+    }
+    Err(OpError::UnstablePath)
+}
+
+/// `None` where the directory is not at its path any more.
+fn list_once(local: &Inner, ask: &Ask, page: &Page, after: &[u8]) -> Result<Option<Listing>, OpError> {
     let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
     let fail = |errno| errno::at(errno, "listing", &spot.path);
     if spot.meta.is_none() {
@@ -32,7 +42,7 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
     for entry in Dir::read_from(&fd).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b"..") || name <= after.as_slice() {
+        if matches!(name, b"." | b"..") || name <= after {
             continue;
         }
         names.insert(name.to_vec());
@@ -41,7 +51,7 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
             more = true;
         }
     }
-    let next = more.then(|| Listing::cursor(names.last().unwrap_or(&after)));
+    let next = more.then(|| Listing::cursor(names.last().map_or(after, Vec::as_slice)));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
         let meta = sys::lstat(&fd, &name).map_err(fail)?;
@@ -53,5 +63,6 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
             entries.push(Entry { name: shown, addressable, state });
         }
     }
-    Ok(Listing { resolved: spot.path, entries, next })
+    let is_there = spot.is_of(&fd, local.position)?;
+    Ok(is_there.then_some(Listing { resolved: spot.path, entries, next }))
 }

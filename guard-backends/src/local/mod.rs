@@ -308,8 +308,7 @@ impl FileOps for Local {
     async fn stat(&self, asks: &[Ask]) -> Result<Vec<Result<Found, OpError>>, OpError> {
         let asks = asks.to_vec();
         self.blocking(move |inner| {
-            let stat =
-                |ask: &Ask| read::found(&resolve::resolve(inner, ask.root, &ask.path, ask.last)?, ask.depth);
+            let stat = |ask: &Ask| read::stat(inner, ask);
             asks.iter().map(stat).collect()
         })
         .await

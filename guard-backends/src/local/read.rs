@@ -14,7 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt as _;
 
 use guard_core::policy::{Digest, FileState};
-use guard_core::port::{Body, Contents, Depth, Found, OpError, Part, Step, Want};
+use guard_core::port::{Ask, Body, Contents, Depth, Found, OpError, Part, Step, Want};
 use rustix::io::Errno;
 
 use super::Inner;
@@ -139,6 +139,52 @@ pub(super) fn state_at(
     }
 }
 
+/// Follows a path and opens what is there, until what was opened is what has the path: a directory can be moved out of
+/// a root after it was found there, and then its names are no names of the root.
+///
+/// `None` where the path leads to nothing.
+pub(super) fn arrive(local: &Inner, ask: &Ask) -> Result<(Spot, Option<Opened>), OpError> {
+    for _ in 0..resolve::ATTEMPTS {
+        let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+        if spot.meta.is_none() {
+            return Ok((spot, None));
+        }
+        let opened = open(&spot.dir, spot.at(), &spot.path)?;
+        let is_there = match &opened {
+            Opened::Regular(file, _) => spot.is_of(file, local.position)?,
+            Opened::Other(_) => spot.is_where_it_was(local.position)?,
+        };
+        if is_there {
+            return Ok((spot, Some(opened)));
+        }
+    }
+    Err(OpError::UnstablePath)
+}
+
+/// Tells what is at a path, as deep as it was asked.
+pub(super) fn stat(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
+    if let Depth::Digest { max } = ask.depth {
+        let (spot, opened) = arrive(local, ask)?;
+        let state = match opened {
+            None => FileState::Absent,
+            Some(Opened::Regular(_, meta)) if meta.len > max => state::regular(&meta),
+            Some(Opened::Regular(file, _)) => {
+                digest(&file, &spot.path).map(|(meta, pass)| with_digest(&meta, pass))?
+            }
+            Some(Opened::Other(meta)) => state::state(&spot.dir, spot.at(), meta, &spot.path)?,
+        };
+        return Ok(Found { resolved: spot.path, state });
+    }
+    for _ in 0..resolve::ATTEMPTS {
+        let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+        let found = found(&spot, ask.depth)?;
+        if spot.is_where_it_was(local.position)? {
+            return Ok(found);
+        }
+    }
+    Err(OpError::UnstablePath)
+}
+
 /// Tells what a resolved spot is, as deep as it was asked.
 pub(super) fn found(spot: &Spot, depth: Depth) -> Result<Found, OpError> {
     let state = match (&spot.meta, depth) {
@@ -153,18 +199,16 @@ pub(super) fn found(spot: &Spot, depth: Depth) -> Result<Found, OpError> {
 
 /// Reads what is wanted.
 pub(super) fn read(local: &Inner, want: &Want) -> Result<Contents, OpError> {
-    let spot = resolve::resolve(local, want.ask.root, &want.ask.path, want.ask.last)?;
+    let (spot, opened) = arrive(local, &want.ask)?;
     let shown = &spot.path;
     let here = |state| Found { resolved: spot.path.clone(), state };
-    if spot.meta.is_none() {
-        return Ok(Contents { found: here(FileState::Absent), body: Body::NotRegular });
-    }
-    let (file, meta) = match open(&spot.dir, spot.at(), shown)? {
-        Opened::Regular(file, meta) => (file, meta),
-        Opened::Other(meta) => {
+    let (file, meta) = match opened {
+        Some(Opened::Regular(file, meta)) => (file, meta),
+        Some(Opened::Other(meta)) => {
             let state = state::state(&spot.dir, spot.at(), meta, shown)?;
             return Ok(Contents { found: here(state), body: Body::NotRegular });
         }
+        None => return Ok(Contents { found: here(FileState::Absent), body: Body::NotRegular }),
     };
     let reach = match want.ask.depth {
         Depth::State => None,

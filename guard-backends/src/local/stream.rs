@@ -6,7 +6,6 @@ use tokio::sync::mpsc::Sender;
 
 use super::Inner;
 use super::read::{self, Opened};
-use super::resolve;
 use super::state;
 use super::{errno, sys};
 
@@ -14,15 +13,15 @@ use super::{errno, sys};
 ///
 /// What was sent cannot be taken back, so that a file that changes meanwhile is not read again but is torn.
 pub(super) fn send(local: &Inner, ask: &Ask, pieces: &Sender<Vec<u8>>) -> Result<Found, OpError> {
-    let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+    let (spot, opened) = read::arrive(local, ask)?;
     let shown = &spot.path;
     let not_regular = |state| OpError::NotRegular { path: spot.path.clone(), state };
-    if spot.meta.is_none() {
-        return Err(not_regular(FileState::Absent));
-    }
-    let (file, before) = match read::open(&spot.dir, spot.at(), shown)? {
-        Opened::Regular(file, meta) => (file, meta),
-        Opened::Other(meta) => return Err(not_regular(state::state(&spot.dir, spot.at(), meta, shown)?)),
+    let (file, before) = match opened {
+        Some(Opened::Regular(file, meta)) => (file, meta),
+        Some(Opened::Other(meta)) => {
+            return Err(not_regular(state::state(&spot.dir, spot.at(), meta, shown)?));
+        }
+        None => return Err(not_regular(FileState::Absent)),
     };
     local.step(Step::ToRead(&spot.path, before.len));
     let pass = read::pass(&file, before.len, |at, piece| {

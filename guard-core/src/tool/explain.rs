@@ -50,6 +50,8 @@ pub(crate) async fn explain(mut request: Request, path: &str) -> Result<Explanat
     let found = request.stat_one(&site, depth).await?;
     if found.resolved != site.expect {
         site.redirect(found.resolved)?;
+        // Where it leads can be out of this actor's reach.
+        request.judge(&site, Asked::plain(Act::Stat), Known::NOTHING)?;
     }
     let mut state = found.state;
     let mut class = Fact::Unknown;

@@ -23,6 +23,7 @@ mod replace;
 mod stage;
 mod window;
 
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -208,6 +209,7 @@ fn carry_out<'a>(
         });
     }
     for work in works.iter_mut() {
+        are_where_they_were(cx, work).map_err(Stop::at(work.plan.index))?;
         parents::make(cx, work, made).map_err(Stop::at(work.plan.index))?;
     }
     for work in works.iter_mut() {
@@ -225,6 +227,16 @@ fn carry_out<'a>(
         cx.step(Step::Published(&works[index].plan.site.path));
     }
     last_look(cx, works, made)
+}
+
+/// Refuses before anything is made where a directory was moved since it was found.
+fn are_where_they_were(cx: &Cx<'_>, work: &Work<'_>) -> Result<(), OpError> {
+    for site in [Some(&work.plan.site), work.plan.to.as_ref()].into_iter().flatten() {
+        if !root::is_at(&site.dir, &site.dir_path, cx.local.position)? {
+            return Err(OpError::UnstablePath);
+        }
+    }
+    Ok(())
 }
 
 fn publish(cx: &Cx<'_>, works: &mut [Work<'_>], index: usize) -> Result<Published, Failed> {
@@ -251,16 +263,20 @@ fn publish(cx: &Cx<'_>, works: &mut [Work<'_>], index: usize) -> Result<Publishe
 /// waits for an inode that was displaced.
 fn last_look(cx: &Cx<'_>, works: &[Work<'_>], made: &[MadeDir]) -> Result<(), Stop> {
     let published = Instant::now();
-    let mut seen: Vec<Id> = Vec::new();
+    let mut seen: HashSet<(Id, TargetPath)> = HashSet::new();
+    let mut synced: HashSet<Id> = HashSet::new();
     let mut once = |dir: &OwnedFd, path: &TargetPath, at: usize| -> Result<(), Stop> {
         let fail = |error: OpError| Stop::at(at)(error);
         let id = sys::meta(dir).map_err(|errno| fail(errno::at(errno, "looking at", path)))?.id;
-        if seen.contains(&id) {
+        // One directory that was found at two paths is not at both.
+        if !seen.insert((id, path.clone())) {
             return Ok(());
         }
-        seen.push(id);
         if !root::is_at(dir, path, cx.local.position).map_err(fail)? {
             return Err(fail(OpError::UnstablePath));
+        }
+        if !synced.insert(id) {
+            return Ok(());
         }
         sync(dir).map_err(|errno| fail(errno::at(errno, "syncing", path)))
     };

@@ -114,8 +114,7 @@ impl MadeDir {
             Ok(Some(_)) if self.id.is_none() => {
                 return left("a directory that was made stays: it could not be looked at");
             }
-            // Whoever removed or replaced it has the last word.
-            Ok(_) => return Fate::Restored,
+            Ok(_) => return left("a directory that was made was moved or removed by another process"),
             Err(errno) => return left(&format!("a directory that was made stays: {errno}")),
         }
         match sys::rmdir(&self.parent, self.name.as_bytes()) {

@@ -7,7 +7,7 @@
 mod beneath;
 mod walk;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use guard_core::policy::{NAME_MAX, PATH_MAX, RootId, TargetPath};
@@ -15,12 +15,15 @@ use guard_core::port::{Last, OpError};
 
 use super::Inner;
 use super::errno;
-use super::root::RootDir;
+use super::root::{self, Position, RootDir};
 use super::sys::{self, Kind, Meta};
 use crate::names;
 
 #[cfg(target_os = "linux")]
 pub(super) use beneath::is_supported;
+
+/// How often a path that kept leading elsewhere is followed again.
+pub(super) const ATTEMPTS: usize = 8;
 
 /// Where a path led. The directory is held for the request.
 #[derive(Debug, Clone)]
@@ -59,6 +62,26 @@ impl Spot {
         Ok(Self { dir, dir_path: path.clone(), missing: Vec::new(), name: None, meta: Some(meta), path })
     }
 
+    /// Tells whether the directory is still at its path.
+    pub(super) fn is_where_it_was(&self, position: Position) -> Result<bool, OpError> {
+        root::is_at(&self.dir, &self.dir_path, position)
+    }
+
+    /// Tells whether what was opened by the name has the path of the spot.
+    ///
+    /// The kernel tells the path of what is open in one look. Elsewhere the directory has to be at its path, and the
+    /// name has to lead to what is open.
+    pub(super) fn is_of(&self, open: impl AsFd, position: Position) -> Result<bool, OpError> {
+        if position == Position::Kernel {
+            return root::is_at(open, &self.path, position);
+        }
+        let shown = &self.path;
+        let opened = sys::meta(open).map_err(|errno| errno::at(errno, "looking at", shown))?;
+        let named =
+            sys::lstat(&self.dir, self.at()).map_err(|errno| errno::at(errno, "looking at", shown))?;
+        Ok(named.is_some_and(|named| named.id == opened.id) && self.is_where_it_was(position)?)
+    }
+
     /// Returns the name at the end as it is given to the system; the root's own directory is `.` to itself.
     pub(super) fn at(&self) -> &[u8] {
         self.name.as_deref().unwrap_or(".").as_bytes()
@@ -95,5 +118,12 @@ pub(super) fn resolve(local: &Inner, root: RootId, path: &str, last: Last) -> Re
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (name, parents, Kind::Link, local.openat2);
-    walk::resolve(local, root, &names, last)
+    for _ in 0..ATTEMPTS {
+        let spot = walk::resolve(local, Arc::clone(&root), &names, last)?;
+        // The walk knows the names that it went through, and each of their directories can be elsewhere by now.
+        if spot.is_where_it_was(local.position)? {
+            return Ok(spot);
+        }
+    }
+    Err(OpError::UnstablePath)
 }
