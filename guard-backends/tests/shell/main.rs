@@ -25,5 +25,6 @@ mod repairs;
 mod rules;
 mod sizes;
 mod strangers;
+mod swapped;
 mod tail;
 mod ws;

@@ -210,6 +210,8 @@ async fn a_size_that_cannot_be_parsed_on_a_regular_file_counts_as_existing() {
         // Of the name and of the descriptor; that of a directory is as usual.
         let call = Call::of("stat").every().with("* ./there*");
         wrappers.plan(call, Deed::fail(words, 0)).unwrap();
+        let of_what_is_open = Call::of("stat").every().with("* - /proc/self/fd/0");
+        wrappers.plan(of_what_is_open, Deed::fail(words, 0)).unwrap();
         wrappers.plan(Call::of("stat").every().with("* ./d"), Deed::fail(words, 0)).unwrap();
         for depth in [Depth::State, Depth::Digest { max: 100 }] {
             let ask = Ask { depth, ..ws.ask("there") };

@@ -27,9 +27,9 @@ use crate::common::{batch, chmod};
 use crate::ws::{Ws, is, sh};
 
 /// A target with a shell of its own, whose tools are wrapped.
-struct Target {
-    name: &'static str,
-    wrappers: Wrappers,
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    pub(crate) wrappers: Wrappers,
     _tools: Tools,
 }
 
@@ -43,13 +43,13 @@ impl Target {
         Self { name, wrappers, _tools: tools }
     }
 
-    fn process(&self) -> Process {
+    pub(crate) fn process(&self) -> Process {
         sh().env("PATH", self.wrappers.path())
     }
 }
 
 /// Every shell of this machine, and BusyBox with its own tools.
-fn targets(test: &str, wrapped: &[&str]) -> Vec<Target> {
+pub(crate) fn targets(test: &str, wrapped: &[&str]) -> Vec<Target> {
     let mut targets = Vec::new();
     for shell in Sh::ALL {
         if !skip::unless(shell.need(), &format!("{test}, {}", shell.name())) {

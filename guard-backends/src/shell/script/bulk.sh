@@ -180,7 +180,7 @@ g_remove_from() {
         shift
         [ "${g_xfile%/*}" != "$g_xat" ] || set -- "$@" "${g_xfile##*/}"
     done
-    if ! g_come_back "${g_xat:-/}"; then
+    if ! g_come_back "${g_xat:-/}" "$1"; then
         for g_xfile; do
             g_left_over "$g_xat/$g_xfile"
         done

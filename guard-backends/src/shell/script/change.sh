@@ -20,7 +20,7 @@ g_xactive= g_xsync_tried= g_xsettling=
 
 # Reads the changes.
 g_changes() {
-    g_xnotes=0 g_xmade=0 g_xbody=0 g_xfailed= g_xdirs= g_xsettling=
+    g_xnotes=0 g_xmade=0 g_xbody=0 g_xfailed= g_xdirs= g_xsettling= g_xdoubt= g_by_path=
     g_records g_xc_
 }
 

@@ -46,7 +46,8 @@ g_last_look() {
         case $g_xs in
         new | excl | swap | place) g_is_held "$g_xd" "$g_xstage" || return ;;
         window | gone | moved | copied) g_is_held "$g_xd" "$g_xaside" || return ;;
-        dir | rmdir | later) g_is_held "$g_xd" '' || return ;;
+        dir) g_is_held "$g_xd" "$g_xname" || return ;;
+        rmdir | later) g_is_held "$g_xd" '' || return ;;
         *)
             g_xn=$((g_xn + 1))
             continue

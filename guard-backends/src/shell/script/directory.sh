@@ -247,9 +247,7 @@ g_undo_rmdir() {
         fi
         if [ -n "$g_omode" ]; then
             if [ "$g_ouid:$g_ogid" != "$g_euid:$g_egid" ] || [ ! -O "./$g_xname" ] || [ ! -G "./$g_xname" ]; then
-                # A change of the owner can take setuid and setgid away.
-                "$g_chown" "$g_ouid:$g_ogid" "./$g_xname"
-                "$g_chmod" "$g_omode" "./$g_xname"
+                g_dress_directory
             fi
         else
             g_stays "$g_xd" "$g_xname" 'the directory was made again, without its attributes'
@@ -263,6 +261,31 @@ g_undo_rmdir() {
     g_fate restored
 }
 
+# Gives the directory that was made again its owner and mode, from within: the name can be a link by now.
+g_dress_directory() {
+    if g_go "./$g_xname" "${g_xd%/}/$g_xname" && g_is_empty; then
+        # A change of the owner can take setuid and setgid away.
+        "$g_chown" "$g_ouid:$g_ogid" .
+        "$g_chmod" "$g_omode" .
+    else
+        g_stays "$g_xd" "$g_xname" 'the directory was made again, without its owner'
+    fi
+    g_cwd=
+    g_come_back "$g_xd"
+}
+
+# Tells whether the working directory is empty.
+g_is_empty() {
+    set +f
+    set -- ./* ./.[!.]* ./..?*
+    set -f
+    g_xrc=0
+    for g_xone; do
+        ! g_there "$g_xone" || g_xrc=1
+    done
+    return "$g_xrc"
+}
+
 # Removes the directories that were made, if nothing came to be in them.
 g_undo_made() {
     g_xm=$g_xmade
@@ -271,7 +294,12 @@ g_undo_made() {
         eval "g_xwhere=\$g_xmp_$g_xm g_xby=\$g_xmb_$g_xm"
         g_load "$g_xby"
         g_xat=${g_xwhere%/*} g_xone=${g_xwhere##*/}
-        if g_enter "${g_xat:-/}"; then
+        g_come_back "${g_xat:-/}" "$g_xone"
+        g_xk=$?
+        # A settlement knows only that it was going to be made.
+        [ "$g_xk:$g_xsettling" != 2:1 ] || g_xk=0
+        if [ "$g_xk" -eq 0 ]; then
+            g_code=
             g_out=$("$g_rmdir" "./$g_xone" 2>&1)
             g_rc=$?
             g_words "$g_out" "$g_rc"

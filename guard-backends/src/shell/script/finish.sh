@@ -26,20 +26,27 @@ g_finish() {
             # What was moved has its STAGE besides.
             case $g_xs in
             moved | copied)
-                if ! g_come_back "$g_xtd"; then
+                if [ "$g_xs:$g_otype" = copied:link ]; then
+                    # It was made anew, under its own name.
+                    :
+                elif ! g_come_back "$g_xtd" "$g_xstage"; then
                     g_stays "$g_xtd" "$g_xstage" 'a temporary name of what was moved, wherever its directory is now'
-                elif g_there "./$g_xstage"; then
-                    if g_same_thing "./$g_xstage" "./$g_xtname"; then
-                        g_path_of "$g_xtd" "$g_xstage"
-                        set -- "$@" "$g_xfile"
-                        g_xlist="$g_xlist $g_xn:twin" g_xsize=$((g_xsize + ${#g_xfile}))
-                    else
-                        g_xend=${g_xnew:-$g_xarg}
-                        g_let_go "$g_xtd" "$g_xstage" "${g_xend:-$g_odigest}"
-                    fi
+                elif g_same_thing "./$g_xstage" "./$g_xtname"; then
+                    g_path_of "$g_xtd" "$g_xstage"
+                    set -- "$@" "$g_xfile"
+                    g_xlist="$g_xlist $g_xn:twin" g_xsize=$((g_xsize + ${#g_xfile}))
+                else
+                    g_xend=${g_xnew:-$g_xarg}
+                    g_let_go "$g_xtd" "$g_xstage" "${g_xend:-$g_odigest}"
                 fi
                 ;;
-            place) g_come_back "$g_xd" && g_let_go "$g_xd" "$g_xstage" "$g_xnew" ;;
+            place)
+                if g_come_back "$g_xd" "$g_xstage"; then
+                    g_let_go "$g_xd" "$g_xstage" "$g_xnew"
+                else
+                    g_stays "$g_xd" "$g_xstage" 'a staged content, wherever its directory is now'
+                fi
+                ;;
             esac
             if [ $# -ge 200 ] || [ "$g_xsize" -gt 60000 ] || [ -n "$g_xalone" ]; then
                 [ $# -eq 0 ] || g_let_all_go "$@"
@@ -102,7 +109,18 @@ g_goes() {
         fi
         ;;
     *:copied) g_xgo=$g_xnew ;;
-    *) g_xgo=${g_xarg:-$g_odigest} ;;
+    *)
+        g_xgo=${g_xarg:-$g_odigest}
+        if [ -z "$g_xgo" ]; then
+            # Without a digest it is known by its other name alone.
+            if [ "$g_xs" = moved ] && g_come_back "$g_xd" "$g_xaside" &&
+                g_same_thing "./$g_xaside" "${g_xtd%/}/$g_xtname"; then
+                g_xgo=twin
+            else
+                g_stays "$g_xd" "${g_xfile##*/}" "what was at $g_xp before; nothing tells what is in it"
+            fi
+        fi
+        ;;
     esac
 }
 
@@ -133,10 +151,10 @@ g_let_all_go() {
             # By its whole path it is not what it was, or not there, which can be the path's doing: what is held decides.
             g_load "${g_xone%%:*}"
             case $g_xfile in
-            ./*) g_xat=$g_cwd ;;
+            ./*) g_xat=${g_cwd:-$g_xd} ;;
             *) g_xat=${g_xfile%/*} ;;
             esac
-            if g_come_back "${g_xat:-/}"; then
+            if g_come_back "${g_xat:-/}" "${g_xfile##*/}"; then
                 g_let_go "$g_xat" "${g_xfile##*/}" "${g_xone#*:}"
             else
                 g_stays "$g_xat" "${g_xfile##*/}" "what was at $g_xp before; the directory is elsewhere by now"

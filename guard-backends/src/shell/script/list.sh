@@ -133,6 +133,11 @@ g_list_name() {
 # Sends the names that were taken.
 g_list_flush() {
     [ "$g_held_back" -gt 0 ] || return 0
+    # What was listed has to be at its path still.
+    if ! { g_where && [ "$g_cwd" = "$g_path" ]; }; then
+        g_fail unstable "$g_path" 'the directory was moved while it was listed'
+        return
+    fi
     g_k=0 g_line=
     while [ "$g_k" -lt "$g_held_back" ]; do
         g_k=$((g_k + 1))

@@ -83,22 +83,39 @@ g_facts_of() {
 # Compares what was opened on descriptor 5 with what ./NAME is, in one look: 0 and the facts of the descriptor, or 1
 # where the name is another thing by now, or 2.
 #
-# Tests that the shell has built in cannot do this: a name that is exchanged meanwhile passes them one by one. A
-# descriptor's inode stays what it is while it is open, so that one lstat of the name that shows the same inode is
-# one look; so is the kernel's answer for the descriptor's path.
+# Tests that the shell has built in cannot do this: a name that is exchanged meanwhile passes them one by one. The
+# kernel's answer for the descriptor's path is one look, at the directories above too. Without it, as a descriptor's
+# inode stays what it is while it is open, one lstat of the name that shows the same inode is one look at the name.
+# That is what a commit needs, which has to take back what it did in a directory that was moved meanwhile.
 g_verify() {
-    case $g_verify_by in
-    dash)
+    case $g_verify_by:$g_by_path in
+    both:yes)
+        g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format %N." - /proc/self/fd/0 <&5 2>&1)
+        g_rc=$?
+        case $g_rc:$g_out in
+        0:*" -.$g_nl"*" /proc/self/fd/0 -> "*)
+            [ "${g_out#*" /proc/self/fd/0 -> "}" = "${g_cwd%/}/$1." ] || return 1
+            g_out=${g_out%%" -.$g_nl"*}
+            ;;
+        esac
+        g_first=$g_out
+        ;;
+    both: | dash:*)
         g_out=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" - <&5 2>&1)
         g_rc=$?
         g_first=${g_out%%"$g_nl"*} g_out=${g_out#*"$g_nl"}
         ;;
-    path)
+    path:yes)
         g_first=$("$g_readlink" /proc/self/fd/0 <&5 && echo .)
         [ "$g_first" = "${g_cwd%/}/$1$g_nl." ] || return 1
         g_out=$(exec "$g_stat" -L "-$g_stat_kind" "$g_stat_format" /proc/self/fd/0 <&5 2>&1)
         g_rc=$?
         g_first=$g_out
+        ;;
+    path:)
+        g_first=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)
+        g_out=$(exec "$g_stat" -L "-$g_stat_kind" "$g_stat_format" /proc/self/fd/0 <&5 2>&1)
+        g_rc=$?
         ;;
     *)
         g_first=$(exec "$g_stat" "-$g_stat_kind" "$g_stat_format" "./$1" 2>&1)

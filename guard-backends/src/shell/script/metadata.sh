@@ -21,7 +21,10 @@ g_plain_mode() {
 }
 
 g_change_mode() {
-    g_out=$("$g_chmod" "$1" "./$2" 2>&1)
+    case $2 in
+    /*) g_out=$("$g_chmod" "$1" "$2" 2>&1) ;;
+    *) g_out=$("$g_chmod" "$1" "./$2" 2>&1) ;;
+    esac
     g_rc=$?
     [ "$g_rc" -eq 0 ] && return 0
     g_words "$g_out" "$g_rc"

@@ -152,8 +152,13 @@ g_copy() {
         fi
         g_xrc=1
         {
-            g_copy_file
-            g_xrc=$?
+            if g_is_source; then
+                g_copy_file
+                g_xrc=$?
+            else
+                g_found "$g_xname"
+                g_mismatch "$g_xp" 0
+            fi
         } 8< "./$g_xname"
         [ "$g_xrc" -eq 0 ] || {
             [ -n "$g_xfailed" ] || g_halt io "$g_xp" 0 'opening'
@@ -175,6 +180,13 @@ g_copy() {
     else
         g_told_of "${g_xk:-exchange}" no 1
     fi
+}
+
+# Tells whether what is open on descriptor 8 is the file that was looked at: the name can have become a link since.
+g_is_source() {
+    [ -n "$g_fds" ] || return 0
+    g_out=$(exec "$g_stat" -L "-$g_stat_kind" "$g_stat_format" "$g_fds/8" 2>&1) && g_parse "$g_out" &&
+        [ "$g_type:$g_id" = "regular:$g_oid" ]
 }
 
 # Makes a link with the same text; making one never replaces anything.
@@ -249,14 +261,16 @@ g_undo_move() {
             # The destination has the only name that is left.
             g_displaced_is_gone "$g_xaside"
             g_is_now ''
-            g_come_back "$g_xtd" && g_same_thing "./$g_xstage" "./$g_xtname" && g_drop "$g_xstage"
+            g_come_back "$g_xtd" "$g_xstage" && g_same_thing "./$g_xstage" "./$g_xtname" && g_drop "$g_xstage"
             for g_xone in "$g_xtname" "$g_xstage"; do
                 ! g_there "${g_xtd%/}/$g_xone" || g_stays "$g_xtd" "$g_xone" "it may be what was at $g_xp"
             done
             return
         fi
     fi
-    if ! g_come_back "$g_xtd"; then
+    g_come_back "$g_xtd" "$g_xstage"
+    g_xk=$?
+    if [ "$g_xk" -eq 1 ] || { [ "$g_xk" -eq 2 ] && ! g_there "./$g_xtname"; }; then
         g_stays "$g_xtd" "$g_xtname" "it could not be taken back: $g_text"
         g_stays "$g_xtd" "$g_xstage" 'in that directory, wherever it is now'
         g_fate unknown

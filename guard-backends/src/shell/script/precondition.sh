@@ -166,13 +166,17 @@ g_look_put() {
         return
     fi
     [ -w "./$g_name" ] && return 0
-    # A rename could replace it all the same.
-    g_out=$("$g_dd" of="./$g_name" count=0 conv=notrunc </dev/null 2>&1)
-    g_rc=$?
-    g_dd_words
-    case $g_rc:$g_code in
-    0:* | *:denied | *:not-permitted) g_halt read-only-file "$g_xp" 0 '' ;;
-    *) g_halt_error "$g_xp" ;;
+    # A rename could replace it all the same. Why it may not be written is asked of its directory: the file itself may
+    # be a link by now, and what opens that for writing makes what it leads to.
+    g_code=
+    if [ ! -w . ] && ! g_out=$("$g_mkdir" "./$g_xstage" 2>&1); then
+        g_words "$g_out" 1
+    elif [ ! -w . ]; then
+        "$g_rmdir" "./$g_xstage"
+    fi
+    case $g_code in
+    read-only-filesystem) g_halt_error "$g_xp" ;;
+    *) g_halt read-only-file "$g_xp" 0 '' ;;
     esac
 }
 

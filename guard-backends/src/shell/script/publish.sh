@@ -126,8 +126,16 @@ g_fill_again() {
     esac
     eval "g_xt=\${g_xt_$g_xi-}"
     g_code=
+    # What is no regular file can be opened in spite of set -C, through a link too; and the name can be a link by now.
+    g_xmine=./$g_yname g_xby=$g_yname
+    [ -z "$g_fds" ] || g_xmine=$g_fds/6 g_xby=$g_fds/6
+    if [ -L "./$g_yname" ] || [ ! -f "$g_xmine" ] || [ -s "$g_xmine" ] || [ ! "./$g_yname" -ef "$g_xmine" ]; then
+        g_is_now temp
+        g_fail io "$g_yp" 'another file took the name while it was made'
+        return
+    fi
     # Before there is anything in it: what is whole has its mode.
-    if g_change_mode "${g_xt%% *}" "$g_yname"; then
+    if g_change_mode "${g_xt%% *}" "$g_xby"; then
         g_out=$("$g_dd" if="./$g_xstage" bs=65536 conv=notrunc$g_xfsync 2>&1 >&6)
         g_rc=$?
         if [ "$g_rc" -ne 0 ]; then
@@ -137,7 +145,7 @@ g_fill_again() {
     fi
     if [ -z "$g_code" ]; then
         g_h=
-        { g_hash "$g_xlen"; } < "./$g_yname"
+        { g_hash "$g_xlen"; } < "$g_xmine"
         [ "$g_h" = "$g_xnew" ] && return 0
         g_code=io g_text='what was written is not what was staged'
     fi
@@ -336,6 +344,7 @@ g_publish_in_place() {
     g_found "$g_xname"
     g_mismatch "$g_xp" 0
     g_stays "$g_xd" "$g_xaside" 'the old bytes; another writer wrote at the same time'
+    g_drop "$g_xstage" || g_stays "$g_xd" "$g_xstage" 'a staged content'
     g_is_now kept
     return 1
 }

@@ -20,6 +20,7 @@ g_send_found() {
 # Resolves the place of a record: ROOT PATH LAST.
 g_place() {
     g_is_number "$1" || g_broken
+    g_by_path=yes
     g_unesc "$2"
     g_resolve "$1" "$g_u" "$3" && return 0
     g_send_error
@@ -250,7 +251,7 @@ g_pass() {
 g_len_open() {
     g_len=
     case $g_verify_by in
-    dash) g_out=$(exec "$g_stat" "-$g_stat_kind" %s - <&5 2>&1) ;;
+    both | dash) g_out=$(exec "$g_stat" "-$g_stat_kind" %s - <&5 2>&1) ;;
     path) g_out=$(exec "$g_stat" -L "-$g_stat_kind" %s /proc/self/fd/0 <&5 2>&1) ;;
     *) g_out=$(exec "$g_stat" "-$g_stat_kind" %z <&5 2>&1) ;;
     esac

@@ -16,7 +16,10 @@ g_reply_applied() {
             window | gone | place) g_xshow=$g_xaside ;;
             esac
         fi
-        if [ -n "$g_xshow" ] && g_enter "$g_xd" && [ ! -L "./$g_xshow" ] && [ -f "./$g_xshow" ]; then
+        if [ -n "$g_xshow" ] && ! g_come_back "$g_xd" "$g_xshow"; then
+            g_stays "$g_xd" "$g_xshow" "what was at $g_xp before; the directory is elsewhere by now"
+            g_say_applied
+        elif [ -n "$g_xshow" ] && [ ! -L "./$g_xshow" ] && [ -f "./$g_xshow" ]; then
             g_xsaid=
             { g_show; } 8< "./$g_xshow"
             if [ -z "$g_xsaid" ]; then

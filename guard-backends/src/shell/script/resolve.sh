@@ -1,11 +1,10 @@
 # Roots, and where a path leads: a directory that is held as the working directory, and a name in it.
 
-# Finds out what the working directory really is. dash and BusyBox ask the kernel, but bash and mksh make $PWD from
-# texts, which can be of another moment than the change of directory, and zsh even goes where such a text leads.
+# Finds out what the working directory really is. dash and BusyBox ask the kernel, but bash, mksh and zsh make $PWD
+# from texts, which can be of another moment than the change of directory.
 g_where() {
     g_cwd=
     if [ -n "$g_where_proc" ]; then
-        # bash reads every part of a path as a link, and of this one the kernel tells where it got to.
         cd -P /proc/self/cwd && g_cwd=$PWD
     else
         g_cwd=$("$g_pwd" -P && echo .)
@@ -47,12 +46,25 @@ g_enter() {
 }
 
 # Goes back to a directory in which something was done: one that is swapped for another over and over is there every
-# other time.
+# other time. NAME is what was put there: DIRECTORY [NAME].
+#
+# 1: it cannot be entered. 2: the directory that is there has no NAME: it is another one, or somebody took NAME away.
+# In the one that was held all the time, somebody took it.
 g_come_back() {
-    for g_xback in 1 2 3 4 5 6 7 8; do
-        g_enter "$1" && return 0
+    [ -n "$g_cwd" ] && [ "$g_cwd" = "$1" ] && [ "$g_xdoubt" != "$1" ] && return 0
+    g_xback=0
+    while [ "$g_xback" -lt 50 ]; do
+        if [ -n "$g_cwd" ] && [ "$g_cwd" = "$1" ] && { [ -z "${2-}" ] || g_there "./$2"; }; then
+            g_xdoubt=
+            return 0
+        fi
+        g_xback=$((g_xback + 1))
+        g_go "$1" "$1"
     done
-    return 1
+    g_enter "$1" || return 1
+    [ -n "${2-}" ] || return 0
+    g_xdoubt=$1 g_text='another directory is there'
+    return 2
 }
 
 # Goes to a root, which has to be the directory that was opened. Descriptor 9 holds the one that was used last, so

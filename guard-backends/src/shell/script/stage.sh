@@ -205,8 +205,8 @@ g_dd_words() {
 # Checks one staged file in the directory that is held: by its whole path it is not what was announced, or not there,
 # which can be the path's doing.
 g_check_held() {
-    if ! g_enter "$g_xd"; then
-        g_halt_error
+    if ! g_come_back "$g_xd" "$g_xstage"; then
+        g_halt unstable "$g_xd" 0 'the directory is elsewhere by now'
         return
     fi
     g_state "$g_xstage" any && [ "$g_type:$g_digest" = "regular:$g_xnew" ] && return 0

@@ -67,6 +67,12 @@ g_try_stat() {
         g_stat_kind=c g_stat_format='%f %a %s %h %d:%i %u %g' g_rootid=$g_first
         if [ "$g_out" = "$g_first$g_nl$g_first" ]; then
             g_verify_by=dash
+            if [ -n "$g_fds" ]; then
+                QUOTING_STYLE=literal
+                export QUOTING_STYLE
+                g_out=$("$g_stat" -c '%N.' - /proc/self/fd/0 </dev/null 2>/dev/null)
+                [ "$g_out" != "-.$g_nl/proc/self/fd/0 -> /dev/null." ] || g_verify_by=both
+            fi
         elif [ -n "$g_fds" ]; then
             g_verify_by=path
         fi
@@ -300,9 +306,11 @@ g_hello() {
     fi
     exec 9<&-
     g_where_proc=
-    if [ -n "$g_fds" ] && [ "$g_shell" != zsh ] && cd / && cd -P /proc/self/cwd && [ "$PWD" = / ]; then
-        g_where_proc=yes
-    fi
+    case $g_shell in
+    # bash reads every part of the path that the kernel tells once more, as a link; zsh goes where such a text leads.
+    bash | zsh) ;;
+    *) [ -n "$g_fds" ] && cd / && cd -P /proc/self/cwd && [ "$PWD" = / ] && g_where_proc=yes ;;
+    esac
     # Names are bytes, whatever they spell: yash takes them for characters.
     case $g_shell in
     mksh) g_out=$(print -n '\0303\0251\0377') ;;

@@ -21,21 +21,36 @@ g_undo_all() {
         g_xundone=1
         g_load "$g_xu"
         g_load_old
-        if ! g_come_back "$g_xd"; then
+        # What tells the directory from another one: the name that was made for this change.
+        case $g_xs in
+        swap | new | excl) g_xmark=$g_xstage ;;
+        window | place | gone | moved | copied) g_xmark=$g_xaside ;;
+        *) g_xmark= ;;
+        esac
+        g_come_back "$g_xd" "$g_xmark"
+        g_xlost=$?
+        if [ "$g_xlost" -eq 1 ]; then
             g_stays "$g_xd" "$g_xname" "it could not be taken back: $g_text"
+            [ -z "$g_xmark" ] || g_stays "$g_xd" "$g_xmark" 'in that directory, wherever it is now'
             case $g_xs in
-            swap | new | excl) g_stays "$g_xd" "$g_xstage" 'in that directory, wherever it is now' ;;
-            window | place | gone | moved | copied) g_stays "$g_xd" "$g_xaside" 'in that directory, wherever it is now' ;;
-            esac
-            case $g_xs in
-            half | moved | copied)
-                ! g_there "${g_xtd%/}/$g_xstage" || g_stays "$g_xtd" "$g_xstage" "a second name of what was at $g_xp" ;;
+            half)
+                # The destination can be taken back without its source.
+                g_undo_move
+                ;;
+            moved | copied)
+                g_stays "$g_xtd" "$g_xtname" "what was at $g_xp, wherever its directory is now"
+                g_stays "$g_xtd" "$g_xstage" "a second name of what was at $g_xp, wherever its directory is now"
+                ;;
             esac
             g_fate unknown
             continue
         fi
         case $g_xs in
-        new | excl) g_undo_new ;;
+        new | excl)
+            # STAGE goes with the others, which name it.
+            g_undo_new
+            g_xmark=
+            ;;
         swap) g_undo_swap ;;
         window) g_undo_window ;;
         place) g_undo_place ;;
@@ -43,6 +58,10 @@ g_undo_all() {
         half | moved | copied) g_undo_move ;;
         rmdir) g_undo_rmdir ;;
         esac
+        if [ "$g_xlost" -ne 0 ] && [ -n "$g_xmark" ]; then
+            g_stays "$g_xd" "$g_xmark" 'in that directory, if that is elsewhere by now'
+            g_fate unknown
+        fi
     done
     g_drop_staged
     g_undo_made
@@ -160,8 +179,13 @@ g_drop_staged() {
 # Looked at first where it is: what is another writer's is not even moved.
 g_take_back() {
     if ! g_there "./$1"; then
-        # Another writer removed it already.
-        g_fate restored
+        if [ "$g_xlost" -eq 0 ]; then
+            # Another writer removed it already.
+            g_fate restored
+        else
+            g_stays "$3" "$1" 'in that directory, wherever it is now'
+            g_fate unknown
+        fi
         return
     fi
     if ! "$2" "$1"; then
@@ -203,7 +227,6 @@ g_is_staged() {
 
 g_undo_new() {
     g_take_back "$g_xname" g_is_staged "$g_xd"
-    # STAGE goes with the others.
     g_is_now temp
 }
 
