@@ -163,26 +163,33 @@ pub(super) fn arrive(local: &Inner, ask: &Ask) -> Result<(Spot, Option<Opened>),
 
 /// Tells what is at a path, as deep as it was asked.
 pub(super) fn stat(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
-    if let Depth::Digest { max } = ask.depth {
-        let (spot, opened) = arrive(local, ask)?;
-        let state = match opened {
-            None => FileState::Absent,
-            Some(Opened::Regular(_, meta)) if meta.len > max => state::regular(&meta),
-            Some(Opened::Regular(file, _)) => {
-                digest(&file, &spot.path).map(|(meta, pass)| with_digest(&meta, pass))?
-            }
-            Some(Opened::Other(meta)) => state::state(&spot.dir, spot.at(), meta, &spot.path)?,
-        };
-        return Ok(Found { resolved: spot.path, state });
-    }
     for _ in 0..resolve::ATTEMPTS {
         let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+        let is_digested = |meta: &Meta| matches!(ask.depth, Depth::Digest { max } if meta.kind == Kind::Regular && meta.len <= max);
+        if spot.meta.as_ref().is_some_and(is_digested) {
+            return with_its_digest(local, ask);
+        }
         let found = found(&spot, ask.depth)?;
         if spot.is_where_it_was(local.position)? {
             return Ok(found);
         }
     }
     Err(OpError::UnstablePath)
+}
+
+/// Tells what is at a path, which was a regular file of which the digest is asked for.
+fn with_its_digest(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
+    let (spot, opened) = arrive(local, ask)?;
+    let state = match (opened, ask.depth) {
+        (None, _) => FileState::Absent,
+        (Some(Opened::Regular(file, meta)), Depth::Digest { max }) if meta.len <= max => {
+            let (meta, pass) = digest(&file, &spot.path)?;
+            with_digest(&meta, pass)
+        }
+        (Some(Opened::Regular(_, meta)), _) => state::regular(&meta),
+        (Some(Opened::Other(meta)), _) => state::state(&spot.dir, spot.at(), meta, &spot.path)?,
+    };
+    Ok(Found { resolved: spot.path, state })
 }
 
 /// Tells what a resolved spot is, as deep as it was asked.

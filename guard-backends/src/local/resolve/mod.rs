@@ -69,10 +69,10 @@ impl Spot {
 
     /// Tells whether what was opened by the name has the path of the spot.
     ///
-    /// The kernel tells the path of what is open in one look. Elsewhere the directory has to be at its path, and the
-    /// name has to lead to what is open.
+    /// Linux tells the path of what is open in one look. Elsewhere (macOS tells any of a file's names) the directory has
+    /// to be at its path, and the name has to lead to what is open.
     pub(super) fn is_of(&self, open: impl AsFd, position: Position) -> Result<bool, OpError> {
-        if position == Position::Kernel {
+        if cfg!(target_os = "linux") && position == Position::Kernel {
             return root::is_at(open, &self.path, position);
         }
         let shown = &self.path;
