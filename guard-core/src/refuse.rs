@@ -53,9 +53,9 @@ impl Request {
         }
     }
 
-    /// Tells whether the place that an error is of is one that the actor reaches; an error of no place is of one.
+    /// Tells whether the place that an error is of is one that the actor reaches; one that is no path is not.
     pub(crate) fn reaches_place_of(&self, error: &OpError) -> bool {
-        place(error).is_none_or(|place| {
+        place(error).is_some_and(|place| {
             self.roots.holding(&place).is_some() && self.actor.rights.held(&place) != Held::Outside
         })
     }

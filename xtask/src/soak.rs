@@ -12,7 +12,7 @@ pub(crate) struct Args {
     /// Rounds of creations and of replacements on each target over SSH and in a container.
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     remote_rounds: u32,
-    /// Calls against a process that swaps what a path leads to, on each target of this machine.
+    /// Rounds of every operation against a process that swaps what a path leads to, here; an eighth on other targets.
     #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..))]
     swaps: u32,
     /// Random paths in random trees of links, on each target of this machine.

@@ -147,18 +147,24 @@ pub(super) fn arrive(local: &Inner, ask: &Ask) -> Result<(Spot, Option<Opened>),
     for _ in 0..resolve::ATTEMPTS {
         let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
         if spot.meta.is_none() {
-            return Ok((spot, None));
-        }
-        let opened = open(&spot.dir, spot.at(), &spot.path)?;
-        let is_there = match &opened {
-            Opened::Regular(file, _) => spot.is_of(file, local.position)?,
-            Opened::Other(_) => spot.is_where_it_was(local.position)?,
-        };
-        if is_there {
+            if spot.is_where_it_was(local.position)? {
+                return Ok((spot, None));
+            }
+        } else if let Some(opened) = open_at(local, &spot)? {
             return Ok((spot, Some(opened)));
         }
     }
     Err(OpError::UnstablePath)
+}
+
+/// Opens what is at a spot; `None` where what was opened does not have its path any more.
+fn open_at(local: &Inner, spot: &Spot) -> Result<Option<Opened>, OpError> {
+    let opened = open(&spot.dir, spot.at(), &spot.path)?;
+    let is_there = match &opened {
+        Opened::Regular(file, _) => spot.is_of(file, local.position)?,
+        Opened::Other(_) => spot.is_where_it_was(local.position)?,
+    };
+    Ok(is_there.then_some(opened))
 }
 
 /// Tells what is at a path, as deep as it was asked.
@@ -167,7 +173,16 @@ pub(super) fn stat(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
         let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
         let is_digested = |meta: &Meta| matches!(ask.depth, Depth::Digest { max } if meta.kind == Kind::Regular && meta.len <= max);
         if spot.meta.as_ref().is_some_and(is_digested) {
-            return with_its_digest(local, ask);
+            let Some(opened) = open_at(local, &spot)? else { continue };
+            let state = match (opened, ask.depth) {
+                (Opened::Regular(file, meta), Depth::Digest { max }) if meta.len <= max => {
+                    let (meta, pass) = digest(&file, &spot.path)?;
+                    with_digest(&meta, pass)
+                }
+                (Opened::Regular(_, meta), _) => state::regular(&meta),
+                (Opened::Other(meta), _) => state::state(&spot.dir, spot.at(), meta, &spot.path)?,
+            };
+            return Ok(Found { resolved: spot.path, state });
         }
         let found = found(&spot, ask.depth)?;
         if spot.is_where_it_was(local.position)? {
@@ -175,21 +190,6 @@ pub(super) fn stat(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
         }
     }
     Err(OpError::UnstablePath)
-}
-
-/// Tells what is at a path, which was a regular file of which the digest is asked for.
-fn with_its_digest(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
-    let (spot, opened) = arrive(local, ask)?;
-    let state = match (opened, ask.depth) {
-        (None, _) => FileState::Absent,
-        (Some(Opened::Regular(file, meta)), Depth::Digest { max }) if meta.len <= max => {
-            let (meta, pass) = digest(&file, &spot.path)?;
-            with_digest(&meta, pass)
-        }
-        (Some(Opened::Regular(_, meta)), _) => state::regular(&meta),
-        (Some(Opened::Other(meta)), _) => state::state(&spot.dir, spot.at(), meta, &spot.path)?,
-    };
-    Ok(Found { resolved: spot.path, state })
 }
 
 /// Tells what a resolved spot is, as deep as it was asked.

@@ -7,6 +7,7 @@ use guard_core::policy::Precondition;
 use guard_core::port::{
     Batch, Change, CommitFailure, Displaced, Effect, Fate, FileOps as _, OpError, Part, Want,
 };
+use guard_testkit::rerun::{self, Body};
 use guard_testkit::skip::{self, Need};
 use guard_testkit::transport::{Call, Deed};
 
@@ -71,6 +72,28 @@ async fn a_name_that_becomes_a_link_while_it_is_created_gives_no_mode_outside() 
         assert!(outcome.is_err(), "{}", target.name);
         assert_eq!(facts(&file), before, "{}", target.name);
         assert_eq!(ws.temps(), Vec::<String>::new(), "{}", target.name);
+    }
+}
+
+/// A file that may not be written is not opened to find out why: it can be a link by then, and what opens that for
+/// writing makes what it leads to.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_may_not_be_written_and_becomes_a_link_makes_nothing_outside() {
+    let test = "swapped::a_file_that_may_not_be_written_and_becomes_a_link_makes_nothing_outside";
+    if rerun::unprivileged(test) == Body::Done {
+        return;
+    }
+    for target in targets(test, &["sha256sum"]) {
+        let ws = Ws::over(target.process()).await;
+        let outside = tempfile::tempdir().unwrap();
+        ws.write("f", "old");
+        chmod(&ws.path("f"), 0o444);
+        let swap = format!("rm -f f && ln -s {}/made f", outside.path().display());
+        target.wrappers.plan(Call::of("sha256sum").every().after(), Deed::Run(swap)).unwrap();
+        let error = ws.shell.commit(batch(vec![ws.put("f", is("old"), "ours")])).await.unwrap_err();
+        assert!(ws.path("f").is_symlink(), "{}: it was not swapped: {error:?}", target.name);
+        assert_eq!(outside.path().read_dir().unwrap().count(), 0, "{}: {error:?}", target.name);
+        assert!(matches!(error.cause, CommitFailure::ReadOnlyFile { .. }), "{}: {error:?}", target.name);
     }
 }
 

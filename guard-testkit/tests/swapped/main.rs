@@ -3,8 +3,8 @@
 //! A swapper process exchanges a directory (or a file) with a link that leads out, or moves the directory out and back,
 //! in a loop, while every operation works on what is below. Afterwards the canary outside is as it was, and the
 //! workspace has exactly what the calls said that they did. Every operation gets the rounds of `GUARD_RACE_ROUNDS`, 200
-//! otherwise, on this machine with each resolver, and as many in all over the four shells; `cargo xtask soak` runs
-//! 5,000.
+//! otherwise, on this machine with each resolver, and an eighth of them over each shell, over SSH and in a container,
+//! where all operations together are more than those rounds; `cargo xtask soak` takes 5,000.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_methods,

@@ -169,10 +169,12 @@ g_look_put() {
     # A rename could replace it all the same. Why it may not be written is asked of its directory: the file itself may
     # be a link by now, and what opens that for writing makes what it leads to.
     g_code=
-    if [ ! -w . ] && ! g_out=$("$g_mkdir" "./$g_xstage" 2>&1); then
-        g_words "$g_out" 1
-    elif [ ! -w . ]; then
-        "$g_rmdir" "./$g_xstage"
+    if [ ! -w . ]; then
+        if g_out=$("$g_mkdir" "./$g_xstage" 2>&1); then
+            "$g_rmdir" "./$g_xstage"
+        else
+            g_words "$g_out"
+        fi
     fi
     case $g_code in
     read-only-filesystem) g_halt_error "$g_xp" ;;
