@@ -53,6 +53,10 @@ impl Within {
         Self(directories)
     }
 
+    fn directories(&self) -> Vec<TargetPath> {
+        self.0.iter().map(|(directory, _)| directory.clone()).collect()
+    }
+
     fn access(&self, path: &TargetPath) -> Option<Access> {
         let holding = self.0.iter().filter(|(directory, _)| path.starts_with(directory));
         let most = holding.max_by_key(|(directory, access)| (directory.as_str().len(), Reverse(*access)));
@@ -104,6 +108,23 @@ impl Rights {
         Held::To(access)
     }
 
+    /// Returns the directories that the actor is held to, of all sets together; `None` if it is held to none.
+    #[must_use]
+    pub fn directories(&self) -> Option<Vec<TargetPath>> {
+        let mut sets = self.within.iter().map(Within::directories);
+        let first = sets.next()?;
+        let mut both = sets.fold(first, |all, set| {
+            let pairs = all.iter().flat_map(|one| set.iter().map(move |other| (one, other)));
+            let deeper = pairs.filter_map(|(one, other)| {
+                if one.starts_with(other) { Some(one) } else { other.starts_with(one).then_some(other) }
+            });
+            deeper.cloned().collect()
+        });
+        both.sort();
+        both.dedup();
+        Some(both)
+    }
+
     /// Refuses a path that is outside of what the actor is held to, naming that and nothing that lies outside.
     #[must_use]
     pub fn outside(&self, requested: &str) -> Refusal {
@@ -147,7 +168,12 @@ mod tests {
         ] {
             assert_eq!(both.held(&path(text)), expected, "{text}");
             assert_eq!(other.and(&one).held(&path(text)), expected, "{text}");
+            let is_held =
+                both.directories().unwrap().iter().any(|directory| path(text).starts_with(directory));
+            assert_eq!(is_held, expected != Held::Outside, "{text}");
         }
+        assert_eq!(Rights::default().directories(), None);
+        assert_eq!(within(&[]).directories(), Some(Vec::new()));
         assert_eq!(both.and(&one).and(&other), both, "what is held to already adds nothing");
         assert_eq!(one.and(&Rights::default()), one);
         assert_eq!(within(&[]).held(&path("/ws")), Held::Outside, "an empty set allows nothing");
