@@ -33,6 +33,7 @@ async fn add_line(directory: &Path, round: usize, nth: usize) {
             path: "log".into(),
             last: Last::Follow,
             depth: Depth::Digest { max: 1 << 20 },
+            scope: Arc::default(),
         };
         let want = Want { ask, part: Part::Whole { max: 1 << 20 } };
         let found = local.read(&[want]).await.unwrap().remove(0).unwrap();
@@ -57,6 +58,7 @@ async fn add_line(directory: &Path, round: usize, nth: usize) {
             open_writers: OpenWriters::Refuse,
             metadata: Keep::Require,
             in_place: InPlace::Refuse,
+            scope: Arc::default(),
         };
         match local.commit(batch).await {
             Ok(committed) => return assert_eq!(committed.changes[0].left, [""; 0]),

@@ -89,7 +89,7 @@ impl Place {
 
     fn ask(&self, name: &str) -> Ask {
         let depth = Depth::Digest { max: 1 << 30 };
-        Ask { root: self.root.id, path: name.to_owned(), last: Last::Follow, depth }
+        Ask { root: self.root.id, path: name.to_owned(), last: Last::Follow, depth, scope: Arc::default() }
     }
 
     fn want(&self, name: &str, part: Part) -> Want {

@@ -11,6 +11,7 @@ mod common;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
 use common::{RESOLVERS, Ws, open, target};
 use guard_backends::local::Local;
@@ -19,7 +20,8 @@ use guard_core::port::{Ask, Depth, FileOps as _, Last, OpError};
 
 /// Where a path leads and what is there; or the error's name.
 async fn lead(ws: &Ws, path: &str, last: Last) -> String {
-    let ask = Ask { root: ws.root.id, path: path.to_owned(), last, depth: Depth::State };
+    let ask =
+        Ask { root: ws.root.id, path: path.to_owned(), last, depth: Depth::State, scope: Arc::default() };
     let top = ws.dir.path().to_str().unwrap();
     match ws.local.stat(&[ask]).await.unwrap().remove(0) {
         Ok(found) => {
@@ -192,7 +194,13 @@ async fn a_root_that_was_moved_removed_or_replaced_is_refused() {
             ws.mkdir("root");
             let path = ws.path("root");
             let root = open(&ws.local, &path).await.unwrap();
-            let ask = Ask { root: root.id, path: "f".into(), last: Last::Follow, depth: Depth::State };
+            let ask = Ask {
+                root: root.id,
+                path: "f".into(),
+                last: Last::Follow,
+                depth: Depth::State,
+                scope: Arc::default(),
+            };
             assert!(ws.local.stat(std::slice::from_ref(&ask)).await.unwrap().remove(0).is_ok());
             match change {
                 "moved" => fs::rename(&path, ws.path("elsewhere")).unwrap(),
@@ -236,7 +244,13 @@ async fn a_root_is_a_directory_that_is_there() {
 async fn an_unknown_root_is_an_error() {
     let ws = Ws::new().await;
     let other = Local::builder().build().unwrap();
-    let ask = Ask { root: ws.root.id, path: "f".into(), last: Last::Follow, depth: Depth::State };
+    let ask = Ask {
+        root: ws.root.id,
+        path: "f".into(),
+        last: Last::Follow,
+        depth: Depth::State,
+        scope: Arc::default(),
+    };
     let answer = other.stat(&[ask]).await.unwrap().remove(0);
     assert_eq!(answer, Err(OpError::NotFound { path: "root 0".to_owned() }));
 }

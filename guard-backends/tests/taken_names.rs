@@ -6,6 +6,7 @@ mod workspace;
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use guard_core::policy::{Digest, OpenWriters, Precondition, TargetPath};
@@ -75,6 +76,7 @@ fn batch(id: &str, change: Change) -> Batch {
         open_writers: OpenWriters::Refuse,
         metadata: Keep::Require,
         in_place: InPlace::Refuse,
+        scope: Arc::default(),
     }
 }
 

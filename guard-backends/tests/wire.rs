@@ -3,7 +3,7 @@
 
 use guard_backends::shell::wire::{
     Applied, Change, Effect, Failed, Hello, Look, Options, Part, Place, Pre, Problem, Record, ReplyEvent,
-    ReplyReader, Request, RequestEvent, RequestReader, RootRef, State, Verb, Verdict,
+    ReplyReader, Request, RequestEvent, RequestReader, RootRef, Scope, State, Verb, Verdict,
 };
 use guard_core::policy::{Digest, OtherKind};
 use guard_core::port::{Last, Mode, Parents, Tier};
@@ -34,13 +34,15 @@ fn tier() -> impl Strategy<Value = Tier> {
     prop_oneof![Just(Tier::InPlace), Just(Tier::CreatedNonatomic), Just(Tier::Window), Just(Tier::Exchange)]
 }
 
+fn scope() -> impl Strategy<Value = Scope> {
+    let directories = vec("(/[a-z |*]{1,3}){1,3}".prop_map(String::into_bytes), 0..3);
+    (option::of(vec(0..20_usize, 0..3)), option::of(directories))
+        .prop_map(|(roots, within)| Scope { roots, within })
+}
+
 fn look() -> impl Strategy<Value = Look> {
-    (0..4_usize, name(), last(), option::of(any::<u64>())).prop_map(|(root, path, last, max)| Look {
-        root,
-        path,
-        last,
-        max,
-    })
+    (0..4_usize, name(), last(), option::of(any::<u64>()), scope())
+        .prop_map(|(root, path, last, max, scope)| Look { root, path, last, max, scope })
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -70,11 +72,8 @@ fn change() -> impl Strategy<Value = Change> {
         Just(Effect::RemoveDir)
     ];
     let parents = prop_oneof![Just(Parents::Make), Just(Parents::Require)];
-    (effect, place(), parents, "[.a-z-]{0,15}").prop_map(|(effect, place, parents, temp)| Change {
-        effect,
-        place,
-        parents,
-        temps: [temp.clone(), format!("{temp}b"), String::new()],
+    (effect, place(), parents, "[.a-z-]{0,15}", scope()).prop_map(|(effect, place, parents, temp, scope)| {
+        Change { effect, place, parents, temps: [temp.clone(), format!("{temp}b"), String::new()], scope }
     })
 }
 
@@ -314,6 +313,7 @@ fn noise_is_never_an_answer() {
 
 #[test]
 fn every_absolute_path_of_a_frame_can_be_changed() {
+    let scope = || Scope { roots: None, within: Some(vec![b"/d".to_vec(), b"/e".to_vec()]) };
     let place = |path: &str| Place {
         root: 0,
         path: b"below".to_vec(),
@@ -326,6 +326,7 @@ fn every_absolute_path_of_a_frame_can_be_changed() {
         place: place("/from"),
         parents: Parents::Make,
         temps: Default::default(),
+        scope: scope(),
     };
     let mut request = Request {
         seq: 1,
@@ -334,7 +335,17 @@ fn every_absolute_path_of_a_frame_can_be_changed() {
         verb: Verb::Commit { options: Options::default(), changes: vec![change] },
     };
     let paths = request.paths_mut().into_iter().map(|path| String::from_utf8_lossy(path).into_owned());
-    assert_eq!(paths.collect::<Vec<_>>(), ["/ws", "/w", "/from", "/from", "/to", "/to"]);
+    assert_eq!(paths.collect::<Vec<_>>(), ["/ws", "/w", "/d", "/e", "/from", "/from", "/to", "/to"]);
+    let look = Look { root: 0, path: Vec::new(), last: Last::Itself, scope: scope(), max: None };
+    for verb in [
+        Verb::Stat(vec![look.clone()]),
+        Verb::Read(vec![(look.clone(), Part::Whole(1))]),
+        Verb::Stream(look.clone()),
+        Verb::List { look, after: Vec::new(), limit: 1 },
+    ] {
+        let mut request = Request { seq: 1, token: TOKEN.to_owned(), roots: Vec::new(), verb };
+        assert_eq!(request.paths_mut(), ["/d", "/e"].map(|path| path.as_bytes().to_vec()).each_mut());
+    }
     let mut record = Record::Failed(Box::new(Failed {
         at: None,
         destination: false,

@@ -42,14 +42,26 @@ impl Request {
     /// place that this actor does not reach is told as one thing, whatever is there.
     pub(crate) fn op_error(&self, path: &str, error: &OpError) -> Failure {
         if *error == OpError::OutsideRoot {
-            return self.roots.led_outside(path).into();
+            return self.led_outside(path);
         }
         match place(error) {
-            Some(place) if self.roots.holding(&place).is_none() => self.roots.led_outside(path).into(),
-            Some(place) if self.actor.rights.held(&place) == Held::Outside => {
-                self.actor.rights.outside(path).into()
+            Some(place)
+                if self.roots.holding(&place).is_none()
+                    || self.actor.rights.held(&place) == Held::Outside =>
+            {
+                self.led_outside(path)
             }
             _ => op_error(path, error),
+        }
+    }
+
+    /// Refuses a path that led out of what this actor reaches: of its roots, or of what it is held to in them. Which of
+    /// both it was says what there is outside.
+    pub(crate) fn led_outside(&self, path: &str) -> Failure {
+        if self.actor.rights.within.is_empty() {
+            self.roots.led_outside(path).into()
+        } else {
+            self.actor.rights.outside(path).into()
         }
     }
 

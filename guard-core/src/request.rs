@@ -17,7 +17,7 @@ use crate::guard::GuardState;
 use crate::locks::{Locked, lock};
 use crate::port::{
     Ask, Batch, CommitError, CommitFailure, CommitId, Committed, Contents, Depth, Displaced, Fate, Found,
-    InPlace, Keep, Last, OpError, Part, Place, Tier, Want,
+    InPlace, Keep, Last, OpError, Part, Place, Scope, Tier, Want,
 };
 use crate::receipt::Undo;
 use crate::refuse::commit_error;
@@ -37,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) trips: u32,
     /// The roots that the actor reached when the call began.
     pub(crate) roots: Arc<Roots>,
+    /// What the target may reach for it.
+    scope: Arc<Scope>,
     /// Whether a commit is under way or was carried out, which writes its own audit line.
     commits: Arc<AtomicBool>,
 }
@@ -111,7 +113,12 @@ pub(crate) struct Dangers {
 impl Request {
     pub(crate) fn new(actor: Arc<ActorState>, tool: Tool, paths: Vec<String>) -> Self {
         let roots = actor.reach.roots();
-        Self { actor, tool, paths, shows_unseen: false, trips: 0, roots, commits: Arc::default() }
+        let scope = Scope {
+            roots: Some(roots.entries().iter().map(|root| root.id).collect()),
+            within: actor.rights.directories(),
+        };
+        let (scope, commits) = (Arc::new(scope), Arc::default());
+        Self { actor, tool, paths, shows_unseen: false, trips: 0, roots, scope, commits }
     }
 
     pub(crate) fn guard(&self) -> &GuardState {
@@ -234,7 +241,7 @@ impl Request {
                     && site.led_by_target
                     && self.roots.holding(&site.expect).is_none() =>
             {
-                Err(self.roots.led_outside(&site.requested).into())
+                Err(self.led_outside(&site.requested))
             }
             Verdict::Refuse(refusal) => Err(refusal.into()),
         }
@@ -243,6 +250,10 @@ impl Request {
     /// Tells whether views are recorded and checked.
     pub(crate) fn records(&self) -> bool {
         self.guard().policy.views == guard_policy::Switch::On
+    }
+
+    pub(crate) fn ask(&self, site: &Site, last: Last, depth: Depth) -> Ask {
+        Ask { root: site.root, path: site.path.clone(), last, depth, scope: Arc::clone(&self.scope) }
     }
 
     pub(crate) async fn stat_one(&mut self, site: &Site, depth: Depth) -> Result<Found, Failure> {
@@ -258,7 +269,7 @@ impl Request {
         &mut self,
         sites: &[(&Site, Last, Depth)],
     ) -> Result<Vec<Result<Found, OpError>>, Failure> {
-        let asks: Vec<Ask> = sites.iter().map(|(site, last, depth)| site.ask(*last, *depth)).collect();
+        let asks: Vec<Ask> = sites.iter().map(|(site, last, depth)| self.ask(site, *last, *depth)).collect();
         self.trips += 1;
         let first = sites.first().map_or("", |(site, ..)| &site.requested);
         let mut found = self.guard().ops.stat(&asks).await.map_err(|error| self.op_error(first, &error))?;
@@ -286,7 +297,7 @@ impl Request {
     ) -> Result<Vec<Result<Contents, OpError>>, Failure> {
         let depth = self.digest_depth();
         let wants: Vec<Want> =
-            sites.iter().map(|site| Want { ask: site.ask(site.last, depth), part }).collect();
+            sites.iter().map(|site| Want { ask: self.ask(site, site.last, depth), part }).collect();
         self.trips += 1;
         let first = sites.first().map_or("", |site| &site.requested);
         let mut contents =
@@ -347,6 +358,7 @@ impl Request {
         let policy = &self.guard().policy;
         Batch {
             id: next_commit_id(),
+            scope: Arc::clone(&self.scope),
             changes: Vec::new(),
             require: match policy.require {
                 guard_policy::Require::Any => None,
@@ -423,10 +435,6 @@ impl Request {
 }
 
 impl Site {
-    pub(crate) fn ask(&self, last: Last, depth: Depth) -> Ask {
-        Ask { root: self.root, path: self.path.clone(), last, depth }
-    }
-
     pub(crate) fn place(&self) -> Place {
         Place { root: self.root, path: self.path.clone(), expect: self.expect.clone(), last: self.last }
     }

@@ -121,7 +121,7 @@ impl Flawed {
     async fn state(&self, change: &Change, last: Last) -> FileState {
         let place = &change.place;
         let depth = Depth::Digest { max: u64::MAX };
-        let ask = Ask { root: place.root, path: place.path.clone(), last, depth };
+        let ask = Ask { root: place.root, path: place.path.clone(), last, depth, scope: Arc::default() };
         self.inner.stat(&[ask]).await.unwrap().remove(0).map_or(FileState::Absent, |found| found.state)
     }
 

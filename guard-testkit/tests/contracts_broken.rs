@@ -164,7 +164,7 @@ impl Flawed {
 
     async fn state(&self, root: RootId, path: &str) -> Option<FileState> {
         let depth = Depth::Digest { max: u64::MAX };
-        let ask = Ask { root, path: path.to_owned(), last: Last::Follow, depth };
+        let ask = Ask { root, path: path.to_owned(), last: Last::Follow, depth, scope: Arc::default() };
         Some(self.inner.stat(&[ask]).await.ok()?.pop()?.ok()?.state)
     }
 

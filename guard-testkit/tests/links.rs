@@ -427,6 +427,7 @@ async fn play(
                 path: request.path.clone(),
                 last: request.last,
                 depth: Depth::State,
+                scope: Arc::default(),
             };
             let asks: Vec<Ask> = requests.iter().map(ask).collect();
             let found =

@@ -97,11 +97,18 @@ fn put(root: &Root, name: &str, content: Content) -> Batch {
         open_writers: OpenWriters::Refuse,
         metadata: Keep::Require,
         in_place: InPlace::Refuse,
+        scope: Arc::default(),
     }
 }
 
 fn ask(root: &Root, name: &str) -> Ask {
-    Ask { root: root.id, path: name.to_owned(), last: Last::Follow, depth: Depth::State }
+    Ask {
+        root: root.id,
+        path: name.to_owned(),
+        last: Last::Follow,
+        depth: Depth::State,
+        scope: Arc::default(),
+    }
 }
 
 /// The largest resident set of this process so far, in KiB: proc(5), VmHWM.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use fake::{Controller, Fake, Heard, Say, change, commit, open, place, put};
 use guard_backends::shell::wire::{
-    Applied, Effect, Failed, Look, Options, Pre, Problem, Record, ReplyEvent, Request, RootRef, State, Verb,
+    Applied, Change, Effect, Failed, Look, Options, Part, Pre, Problem, Record, ReplyEvent, Request, RootRef,
+    Scope, State, Verb,
 };
 use guard_core::port::{Last, Tier, Transport as _, TransportError};
 use guard_testkit::transport::{
@@ -89,26 +90,41 @@ async fn every_path_of_a_request_is_the_folders_and_nothing_else_is_changed() {
 async fn requests_of_every_verb_go_through() {
     let fake = Fake::silent();
     let mut controller = Controller::open(&PathSubstituting::new(fake.clone(), namespace())).await;
-    let look = Look { root: 0, path: b"srv/app".to_vec(), last: Last::Follow, max: Some(1) };
+    let scope = |within: &str| Scope { roots: Some(vec![0]), within: Some(vec![within.into()]) };
+    let look = |within: &str| Look {
+        root: 0,
+        path: b"srv/app".to_vec(),
+        last: Last::Follow,
+        max: Some(1),
+        scope: scope(within),
+    };
+    let list = |within: &str| Verb::List {
+        look: Look { max: None, ..look(within) },
+        after: b"/srv/app".to_vec(),
+        limit: 1,
+    };
     let settle = |expect: &str| Verb::Settle {
         shell: (1, "2".into()),
         options: Options::default(),
-        changes: vec![put(expect, b"x")],
+        changes: vec![Change { scope: scope(expect), ..put(expect, b"x") }],
         made: vec![(0, expect.into())],
     };
+    let (named, real) = ("/srv/app/x", "/tmp/folder/x");
     for (verb, expected) in [
-        (Verb::Open(vec![b"/srv/app/x".to_vec()]), Verb::Open(vec![b"/tmp/folder/x".to_vec()])),
-        (Verb::Stat(vec![look.clone()]), Verb::Stat(vec![look.clone()])),
-        (Verb::Stream(look.clone()), Verb::Stream(look)),
+        (Verb::Open(vec![named.into()]), Verb::Open(vec![real.into()])),
+        (Verb::Stat(vec![look(named)]), Verb::Stat(vec![look(real)])),
+        (Verb::Stream(look(named)), Verb::Stream(look(real))),
+        (list(named), list(real)),
+        (Verb::Read(vec![(look(named), Part::Whole(1))]), Verb::Read(vec![(look(real), Part::Whole(1))])),
         (settle("/home/agent/x"), settle("/tmp/home/x")),
     ] {
         controller.ask(verb).await;
         let mut heard = fake.heard().into_iter().rev();
-        let last = heard.find_map(|heard| match heard {
+        let found = heard.find_map(|heard| match heard {
             Heard::Request(request) => Some(request.verb),
             _ => None,
         });
-        assert_eq!(last, Some(expected));
+        assert_eq!(found, Some(expected));
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use guard_core::policy::{FileState, RootId, TargetPath};
-use guard_core::port::{Depth, Last, OpError};
+use guard_core::port::{Depth, Last, OpError, Scope};
 use rustix::fs::Dir;
 
 use super::sys::{self, Kind};
@@ -40,7 +40,7 @@ pub struct Leftovers {
 
 /// Looks below a root, following no link.
 pub(super) fn find(local: &Inner, root: RootId, max: u64) -> Result<Leftovers, OpError> {
-    let top = resolve::resolve(local, root, "", Last::Itself)?;
+    let top = resolve::resolve(local, (root, ""), Last::Itself, &Scope::default())?;
     read::found(&top, Depth::State)?;
     let mut result = Leftovers::default();
     let mut left = max;

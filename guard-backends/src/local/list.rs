@@ -26,7 +26,7 @@ pub(super) fn list(local: &Inner, ask: &Ask, page: &Page) -> Result<Listing, OpE
 
 /// `None` where the directory is not at its path any more.
 fn list_once(local: &Inner, ask: &Ask, page: &Page, after: &[u8]) -> Result<Option<Listing>, OpError> {
-    let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+    let spot = resolve::resolve(local, (ask.root, &ask.path), ask.last, &ask.scope)?;
     let fail = |errno| errno::at(errno, "listing", &spot.path);
     if spot.meta.is_none() {
         return Err(OpError::NotFound { path: spot.path.to_string() });

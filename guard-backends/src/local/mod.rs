@@ -5,6 +5,8 @@
 //! Blocking calls run on the runtime's blocking threads.
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use guard_backends::local::Local;
 //! use guard_core::policy::TargetPath;
 //! use guard_core::port::{Ask, Depth, FileOps, Last, RootSpec};
@@ -14,7 +16,8 @@
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! let local = Local::builder().build()?;
 //! let root = local.open_root(&RootSpec { path: TargetPath::new(path)? }).await?;
-//! let ask = Ask { root: root.id, path: "notes.txt".into(), last: Last::Follow, depth: Depth::State };
+//! let (path, scope) = ("notes.txt".to_owned(), Arc::default());
+//! let ask = Ask { root: root.id, path, last: Last::Follow, depth: Depth::State, scope };
 //! let found = local.stat(&[ask]).await?.remove(0)?;
 //! assert_eq!(found.resolved, root.path.child("notes.txt")?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -145,7 +145,7 @@ pub(super) fn state_at(
 /// `None` where the path leads to nothing.
 pub(super) fn arrive(local: &Inner, ask: &Ask) -> Result<(Spot, Option<Opened>), OpError> {
     for _ in 0..resolve::ATTEMPTS {
-        let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+        let spot = resolve::resolve(local, (ask.root, &ask.path), ask.last, &ask.scope)?;
         if spot.meta.is_none() {
             if spot.is_where_it_was(local.position)? {
                 return Ok((spot, None));
@@ -170,7 +170,7 @@ fn open_at(local: &Inner, spot: &Spot) -> Result<Option<Opened>, OpError> {
 /// Tells what is at a path, as deep as it was asked.
 pub(super) fn stat(local: &Inner, ask: &Ask) -> Result<Found, OpError> {
     for _ in 0..resolve::ATTEMPTS {
-        let spot = resolve::resolve(local, ask.root, &ask.path, ask.last)?;
+        let spot = resolve::resolve(local, (ask.root, &ask.path), ask.last, &ask.scope)?;
         let is_digested = |meta: &Meta| matches!(ask.depth, Depth::Digest { max } if meta.kind == Kind::Regular && meta.len <= max);
         if spot.meta.as_ref().is_some_and(is_digested) {
             let Some(opened) = open_at(local, &spot)? else { continue };

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use guard_core::policy::{RootId, TargetPath};
-use guard_core::port::{OpError, Root};
+use guard_core::port::{OpError, Root, Scope};
 use rustix::fs::Mode;
 use rustix::io::Errno;
 
@@ -92,12 +92,18 @@ impl Roots {
         Ok(root)
     }
 
-    /// Returns the root whose spelling holds the absolute path of `names`, the most specific first, and the names
+    /// Returns the root of the scope whose spelling holds the absolute path of `names`, the most specific first, and the names
     /// below it.
-    pub(super) fn holding(&self, names: &[Vec<u8>], position: Position) -> Result<Option<Holding>, OpError> {
+    pub(super) fn holding(
+        &self,
+        names: &[Vec<u8>],
+        scope: &Scope,
+        position: Position,
+    ) -> Result<Option<Holding>, OpError> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
         let best = entries
             .iter()
+            .filter(|root| scope.enters(root.id))
             .flat_map(|root| [(root, &root.physical), (root, &root.spelling)])
             .filter_map(|(root, spelling)| {
                 let base: Vec<&str> = spelling.components().collect();

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::Inner;
 use super::answer;
 use super::connection::{Bodies, Item, PIECE, SourceError};
-use super::query::Items;
+use super::query::{self, Items};
 use super::wire::{self, Noise, Pre, Record, Verb};
 use crate::temp::{self, Role};
 
@@ -87,6 +87,7 @@ fn record(
         place: place(&change.place, pre)?,
         parents,
         temps: [temp(Role::Stage), temp(Role::Aside), temp(Role::Undo)],
+        scope: query::scope(&batch.scope),
     })
 }
 

@@ -17,7 +17,8 @@
 //! let here = Process::shell(TargetId::new("here"));
 //! let shell = Shell::builder(Arc::new(here)).connect().await?;
 //! let root = shell.open_root(&RootSpec { path: TargetPath::new(path)? }).await?;
-//! let ask = Ask { root: root.id, path: "notes.txt".into(), last: Last::Follow, depth: Depth::State };
+//! let (path, scope) = ("notes.txt".to_owned(), Arc::default());
+//! let ask = Ask { root: root.id, path, last: Last::Follow, depth: Depth::State, scope };
 //! let found = shell.stat(&[ask]).await?.remove(0)?;
 //! assert_eq!(found.resolved, root.path.child("notes.txt")?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -2,13 +2,13 @@
 
 use std::vec::IntoIter;
 
-use guard_core::policy::{Digest, FileState};
+use guard_core::policy::{Digest, FileState, TargetPath};
 use guard_core::port::{Ask, Body, Contents, Depth, Entry, Found, Listing, OpError, Page, Want};
 
 use super::Inner;
 use super::answer;
 use super::connection::Item;
-use super::wire::{Look, Noise, Part, Record, Verb};
+use super::wire::{Look, Noise, Part, Record, Scope, Verb};
 use crate::names;
 
 /// How often what changed while it was read is read again.
@@ -17,7 +17,17 @@ pub(super) const ATTEMPTS: usize = 3;
 /// Builds the record of an ask.
 pub(super) fn look(inner: &Inner, ask: &Ask) -> Result<Look, OpError> {
     let (root, path) = inner.roots.place(ask.root, &ask.path)?;
-    Ok(Look { root, path, last: ask.last, max: reach(ask) })
+    Ok(Look { root, path, last: ask.last, scope: scope(&ask.scope), max: reach(ask) })
+}
+
+/// Builds what a request reaches; in `/` is everything.
+pub(super) fn scope(scope: &guard_core::port::Scope) -> Scope {
+    let bytes = |directory: &TargetPath| Vec::from(directory.as_str());
+    let within = scope.within.as_ref().filter(|within| !within.contains(&TargetPath::root()));
+    Scope {
+        roots: scope.roots.as_ref().map(|roots| roots.iter().map(|root| root.0 as usize).collect()),
+        within: within.map(|within| within.iter().map(bytes).collect()),
+    }
 }
 
 fn reach(ask: &Ask) -> Option<u64> {

@@ -115,6 +115,7 @@ impl Ws {
             path: path.to_owned(),
             last: Last::Follow,
             depth: Depth::Digest { max: 1 << 28 },
+            scope: Arc::default(),
         }
     }
 
@@ -212,6 +213,7 @@ pub fn batch(changes: Vec<Change>) -> Batch {
         open_writers: OpenWriters::Refuse,
         metadata: Keep::Require,
         in_place: InPlace::Refuse,
+        scope: Arc::default(),
     }
 }
 

@@ -263,7 +263,13 @@ impl Talk {
 
 impl User {
     pub(crate) fn ask(&self, path: &str) -> Ask {
-        Ask { root: self.root.id, path: path.to_owned(), last: Last::Follow, depth: Depth::State }
+        Ask {
+            root: self.root.id,
+            path: path.to_owned(),
+            last: Last::Follow,
+            depth: Depth::State,
+            scope: Arc::default(),
+        }
     }
 
     pub(crate) async fn stat(&self, path: &str) -> Result<Found, OpError> {

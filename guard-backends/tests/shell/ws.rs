@@ -85,6 +85,7 @@ impl Ws {
             path: path.to_owned(),
             last: Last::Follow,
             depth: Depth::Digest { max: MAX },
+            scope: Arc::default(),
         }
     }
 

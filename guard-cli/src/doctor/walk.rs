@@ -1,5 +1,7 @@
 //! Leftovers on a target that is reached by the port alone: directory by directory.
 
+use std::sync::Arc;
+
 use guard_backends::local::{Leftover, Leftovers};
 use guard_core::policy::{FileState, RootEntry};
 use guard_core::port::{Ask, Depth, FileOps, Last, OpError, Page};
@@ -11,7 +13,13 @@ const PAGE: u64 = 10_000;
 
 /// Looks below a root, following no link; at `left` names at most.
 pub(super) async fn below(ops: &dyn FileOps, root: &RootEntry, left: &mut u64) -> Result<Leftovers, OpError> {
-    let ask = |path: &str, depth| Ask { root: root.id, path: path.to_owned(), last: Last::Itself, depth };
+    let ask = |path: &str, depth| Ask {
+        root: root.id,
+        path: path.to_owned(),
+        last: Last::Itself,
+        depth,
+        scope: Arc::default(),
+    };
     let mut result = Leftovers::default();
     let mut pending = vec![(String::new(), root.physical.clone())];
     while let Some((at, path)) = pending.pop() {

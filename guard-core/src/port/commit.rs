@@ -1,12 +1,13 @@
 //! The mutation: changes under preconditions, all or nothing.
 
 use std::fmt;
+use std::sync::Arc;
 
 use guard_policy::{FileState, OpenWriters, Precondition, RootId, TargetPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Content, Last, OpError};
+use super::{Content, Last, OpError, Scope};
 
 /// Names one commit; unique among all controllers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -101,6 +102,8 @@ pub enum Parents {
 pub struct Batch {
     /// Its name.
     pub id: CommitId,
+    /// What is reached.
+    pub scope: Arc<Scope>,
     /// The changes; at most one a resolved path, both ends of a move counted.
     pub changes: Vec<Change>,
     /// The weakest tier that may publish a replacement.

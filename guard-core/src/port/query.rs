@@ -1,13 +1,14 @@
 //! Requests that change nothing.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use guard_policy::{FileState, RootId, TargetPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::OpError;
+use super::{OpError, Scope};
 
 /// What a final symbolic link is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +42,8 @@ pub struct Ask {
     pub last: Last,
     /// How much to find out.
     pub depth: Depth,
+    /// What is reached.
+    pub scope: Arc<Scope>,
 }
 
 /// What is at a path.

@@ -30,7 +30,7 @@ pub(crate) async fn list_dir(mut request: Request, args: ListDir) -> Result<DirL
     let most = request.guard().policy.limits.list_entries;
     let page = Page { after: args.after, limit: args.limit.unwrap_or(most).clamp(1, most.max(1)) };
     request.trips += 1;
-    let ask = site.ask(Last::Follow, Depth::State);
+    let ask = request.ask(&site, Last::Follow, Depth::State);
     let listing = request.guard().ops.list(&ask, &page).await;
     let listing = listing.map_err(|error| match error {
         OpError::Unsupported { .. } if page.after.is_some() => {

@@ -9,7 +9,7 @@ use guard_core::policy::{Digest, FileState, OpenWriters, OtherKind, Precondition
 use guard_core::port::{
     Ask, Batch, Body, Change, CommitError, CommitFailure, CommitId, Committed, Content, Contents, Depth,
     Displaced, Effect, Fate, FileOps, Found, InPlace, Keep, Last, Listing, Mode, OpError, Page, Parents,
-    Part, Place, Root, RootSpec, Want,
+    Part, Place, Root, RootSpec, Scope, Want,
 };
 
 use super::{Ground, World};
@@ -82,6 +82,8 @@ pub(super) struct Site {
     pub(super) world: Arc<dyn World>,
     pub(super) root: Root,
     pub(super) outside: TargetPath,
+    /// What its requests reach.
+    pub(super) scope: Arc<Scope>,
     _keep: Arc<dyn std::any::Any + Send + Sync>,
 }
 
@@ -89,7 +91,12 @@ impl Site {
     pub(super) async fn open(ground: Ground) -> Result<Self, OpError> {
         let Ground { ops, world, root, outside, keep } = ground;
         let root = ops.open_root(&RootSpec { path: root }).await?;
-        Ok(Self { ops, world, root, outside, _keep: Arc::from(keep) })
+        Ok(Self { ops, world, root, outside, scope: Arc::default(), _keep: Arc::from(keep) })
+    }
+
+    /// Returns the same ground for requests that reach no more than this.
+    pub(super) fn reaching(&self, scope: Scope) -> Self {
+        Self { scope: Arc::new(scope), ..self.clone() }
     }
 
     // Paths.
@@ -197,7 +204,13 @@ impl Site {
     // Requests.
 
     pub(super) fn ask(&self, path: &str, last: Last) -> Ask {
-        Ask { root: self.root.id, path: path.to_owned(), last, depth: Depth::Digest { max: MAX } }
+        Ask {
+            root: self.root.id,
+            path: path.to_owned(),
+            last,
+            depth: Depth::Digest { max: MAX },
+            scope: Arc::clone(&self.scope),
+        }
     }
 
     pub(super) async fn stat(&self, path: &str, last: Last) -> Result<Found, OpError> {
@@ -260,8 +273,12 @@ impl Site {
         Ok(Change { place, precondition: Precondition::Absent, effect: Effect::RemoveDir })
     }
 
+    fn batch(&self, changes: Vec<Change>) -> Batch {
+        Batch { scope: Arc::clone(&self.scope), ..batch(changes) }
+    }
+
     pub(super) async fn commit(&self, changes: Vec<Change>) -> Result<Committed, CommitError> {
-        self.ops.commit(batch(changes)).await
+        self.ops.commit(self.batch(changes)).await
     }
 
     /// Commits and claims one report a change.
@@ -274,7 +291,7 @@ impl Site {
 
     /// Commits, and claims that it is refused, that nothing has changed and that the error says so of each change.
     pub(super) async fn refused(&self, what: &str, changes: Vec<Change>) -> Result<CommitFailure, Broken> {
-        self.refused_batch(what, batch(changes)).await
+        self.refused_batch(what, self.batch(changes)).await
     }
 
     pub(super) async fn refused_batch(&self, what: &str, batch: Batch) -> Result<CommitFailure, Broken> {
@@ -335,6 +352,7 @@ pub(super) fn batch(changes: Vec<Change>) -> Batch {
         open_writers: OpenWriters::Refuse,
         metadata: Keep::Require,
         in_place: InPlace::Refuse,
+        scope: Arc::default(),
     }
 }
 

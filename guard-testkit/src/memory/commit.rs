@@ -7,7 +7,7 @@ use std::sync::Arc;
 use guard_core::policy::{Digest, FileState, OpenWriters, Precondition, TargetPath};
 use guard_core::port::{
     Applied, Batch, Change, CommitError, CommitFailure, Committed, Content, Displaced, Effect, Fate, Kept,
-    LeaseSupport, Mode, Observer, OpError, Parents, Place, Publish, Step, Tier,
+    LeaseSupport, Mode, Observer, OpError, Parents, Place, Publish, Scope, Step, Tier,
 };
 
 use super::resolve::{Spot, resolve};
@@ -82,7 +82,7 @@ fn announce(memory: &Memory, batch: &Batch, observer: &dyn Observer) {
     for change in &batch.changes {
         let look = |place: &Place| {
             let state = memory.lock();
-            let spot = resolve(&state, place.root, &place.path, place.last).ok();
+            let spot = resolve(&state, (place.root, &place.path), place.last, &batch.scope).ok();
             spot.filter(|spot| spot.path == place.expect).map(|spot| spot.state(&state.tree))
         };
         let path = &change.place.expect;
@@ -119,7 +119,7 @@ fn carry_out(
     let mut planned = Vec::with_capacity(batch.changes.len());
     let mut paths = BTreeSet::new();
     for (index, change) in batch.changes.iter().enumerate() {
-        let plan = plan(state, change).map_err(|cause| (cause, Some(index)))?;
+        let plan = plan(state, change, &batch.scope).map_err(|cause| (cause, Some(index)))?;
         for path in [Some(&plan.spot), plan.to.as_ref()].into_iter().flatten().map(|spot| &spot.path) {
             if !paths.insert(path.clone()) {
                 return Err((CommitFailure::SamePath { resolved: path.clone() }, Some(index)));
@@ -164,10 +164,10 @@ fn carry_out(
 }
 
 /// Resolves a change's places and checks what has to be there.
-fn plan<'a>(state: &State, change: &'a Change) -> Result<Planned<'a>, CommitFailure> {
-    let (spot, before) = arrive(state, &change.place, false)?;
+fn plan<'a>(state: &State, change: &'a Change, scope: &Scope) -> Result<Planned<'a>, CommitFailure> {
+    let (spot, before) = arrive(state, &change.place, scope, false)?;
     let to = match &change.effect {
-        Effect::MoveTo { to, destination, .. } => Some((arrive(state, to, true)?, destination)),
+        Effect::MoveTo { to, destination, .. } => Some((arrive(state, to, scope, true)?, destination)),
         _ => None,
     };
     let precondition = &change.precondition;
@@ -206,8 +206,13 @@ fn plan<'a>(state: &State, change: &'a Change) -> Result<Planned<'a>, CommitFail
 }
 
 /// Goes to a place, which has to be where it was demanded to be.
-fn arrive(state: &State, place: &Place, destination: bool) -> Result<(Spot, FileState), CommitFailure> {
-    let spot = resolve(state, place.root, &place.path, place.last)?;
+fn arrive(
+    state: &State,
+    place: &Place,
+    scope: &Scope,
+    destination: bool,
+) -> Result<(Spot, FileState), CommitFailure> {
+    let spot = resolve(state, (place.root, &place.path), place.last, scope)?;
     let there = spot.state(&state.tree);
     if spot.path != place.expect {
         return Err(CommitFailure::Elsewhere { resolved: spot.path, state: there, destination });

@@ -5,6 +5,8 @@
 //! It judges permissions as a process that owns every file and is not root.
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use guard_core::port::{Ask, Depth, FileOps, Last, RootSpec};
 //! use guard_core::policy::{FileState, TargetPath};
 //! use guard_testkit::memory::Memory;
@@ -13,7 +15,8 @@
 //! let memory = Memory::new();
 //! memory.world().write("/ws/notes.txt", b"hello")?;
 //! let root = memory.open_root(&RootSpec { path: TargetPath::new("/ws")? }).await?;
-//! let ask = Ask { root: root.id, path: "notes.txt".into(), last: Last::Follow, depth: Depth::State };
+//! let (path, scope) = ("notes.txt".to_owned(), Arc::default());
+//! let ask = Ask { root: root.id, path, last: Last::Follow, depth: Depth::State, scope };
 //! let found = memory.stat(&[ask]).await?.remove(0)?;
 //! assert!(matches!(found.state, FileState::Regular { len: 5, .. }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

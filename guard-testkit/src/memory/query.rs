@@ -13,7 +13,7 @@ use super::tree::{self, shown};
 pub(super) const PIECE: usize = 64 * 1024;
 
 pub(super) fn stat(state: &State, ask: &Ask) -> Result<Found, OpError> {
-    let spot = resolve(state, ask.root, &ask.path, ask.last)?;
+    let spot = resolve(state, (ask.root, &ask.path), ask.last, &ask.scope)?;
     let mut found = found(state, &spot);
     if let (FileState::Regular { len, digest, .. }, Depth::Digest { max }) = (&mut found.state, ask.depth)
         && *len <= max
@@ -24,7 +24,7 @@ pub(super) fn stat(state: &State, ask: &Ask) -> Result<Found, OpError> {
 }
 
 pub(super) fn read(state: &State, want: &Want) -> Result<Contents, OpError> {
-    let spot = resolve(state, want.ask.root, &want.ask.path, want.ask.last)?;
+    let spot = resolve(state, (want.ask.root, &want.ask.path), want.ask.last, &want.ask.scope)?;
     let mut found = found(state, &spot);
     let FileState::Regular { len, digest, .. } = &mut found.state else {
         return Ok(Contents { found, body: Body::NotRegular });
@@ -53,7 +53,7 @@ pub(super) fn read(state: &State, want: &Want) -> Result<Contents, OpError> {
 
 /// Opens a regular file for a stream.
 pub(super) fn open(state: &State, ask: &Ask) -> Result<(Found, Arc<Vec<u8>>), OpError> {
-    let spot = resolve(state, ask.root, &ask.path, ask.last)?;
+    let spot = resolve(state, (ask.root, &ask.path), ask.last, &ask.scope)?;
     let mut found = found(state, &spot);
     let FileState::Regular { digest, .. } = &mut found.state else {
         return Err(OpError::NotRegular { path: found.resolved, state: found.state });
@@ -64,7 +64,7 @@ pub(super) fn open(state: &State, ask: &Ask) -> Result<(Found, Arc<Vec<u8>>), Op
 }
 
 pub(super) fn list(state: &State, ask: &Ask, page: &Page) -> Result<Listing, OpError> {
-    let spot = resolve(state, ask.root, &ask.path, ask.last)?;
+    let spot = resolve(state, (ask.root, &ask.path), ask.last, &ask.scope)?;
     let path = || spot.path.to_string();
     let ino = spot.ino.ok_or_else(|| OpError::NotFound { path: path() })?;
     let names = state.tree.names(ino).ok_or_else(|| OpError::NotDirectory { path: path() })?;

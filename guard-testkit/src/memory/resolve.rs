@@ -1,10 +1,9 @@
 //! Where a path leads.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use guard_core::policy::{FileState, NAME_MAX, PATH_MAX, PathError, RootId, TargetPath};
-use guard_core::port::{Last, OpError};
+use guard_core::port::{Last, OpError, Scope};
 
 use super::State;
 use super::tree::{Body, Ino, TOP, Tree};
@@ -41,15 +40,9 @@ impl Spot {
 /// A component that is still to be walked.
 struct Step {
     name: Vec<u8>,
-    /// The link whose text it comes from: what is missing there is a dangling link, never an absent name.
-    of_link: Option<Arc<Link>>,
-}
-
-/// A link on the way.
-struct Link {
-    /// The directory that holds it.
-    directory: TargetPath,
-    text: Vec<u8>,
+    /// The link whose text it comes from, by its number on the way: what is missing there is a dangling link, never an
+    /// absent name.
+    of_link: Option<usize>,
 }
 
 /// A walk from a root, with the directories that it is in.
@@ -64,12 +57,18 @@ struct Walk<'a> {
     missing: Vec<String>,
     steps: VecDeque<Step>,
     links: usize,
+    scope: &'a Scope,
     /// The link that the path ends with.
     final_link: Option<Spot>,
 }
 
 /// Resolves a path from a root as the port demands.
-pub(super) fn resolve(state: &State, root: RootId, path: &str, last: Last) -> Result<Spot, OpError> {
+pub(super) fn resolve(
+    state: &State,
+    (root, path): (RootId, &str),
+    last: Last,
+    scope: &Scope,
+) -> Result<Spot, OpError> {
     let root = state
         .roots
         .get(root.0 as usize)
@@ -91,16 +90,17 @@ pub(super) fn resolve(state: &State, root: RootId, path: &str, last: Last) -> Re
         missing: Vec::new(),
         steps: VecDeque::new(),
         links: 0,
+        scope,
         final_link: None,
     };
     walk.enter(root)?;
     walk.push_front(components(path.as_bytes()), None);
     while let Some(step) = walk.steps.pop_front() {
         if let Some(dangling) = walk.step(step, last)? {
-            return Ok(dangling);
+            return walk.held(dangling);
         }
     }
-    walk.spot()
+    walk.spot().and_then(|spot| walk.held(spot))
 }
 
 impl<'a> Walk<'a> {
@@ -114,13 +114,9 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn push_front<'b>(
-        &mut self,
-        names: impl DoubleEndedIterator<Item = &'b [u8]>,
-        of_link: Option<&Arc<Link>>,
-    ) {
+    fn push_front<'b>(&mut self, names: impl DoubleEndedIterator<Item = &'b [u8]>, of_link: Option<usize>) {
         for name in names.rev() {
-            self.steps.push_front(Step { name: name.to_vec(), of_link: of_link.cloned() });
+            self.steps.push_front(Step { name: name.to_vec(), of_link });
         }
     }
 
@@ -132,12 +128,18 @@ impl<'a> Walk<'a> {
         if self.leaf.is_some() {
             return Err(OpError::NotDirectory { path: self.here()?.to_string() });
         }
+        if step.name != b".." && !self.passes(&step.name)? {
+            return Err(OpError::OutsideRoot);
+        }
         if step.name == b".." {
             if !self.missing.is_empty() {
                 return Err(OpError::NotFound { path: self.here()?.to_string() });
             }
             if self.inside.pop().is_none() {
-                self.leave(&step.of_link.ok_or(OpError::OutsideRoot)?)?;
+                let link = step.of_link.ok_or(OpError::OutsideRoot)?;
+                let mut above = bytes_of(&self.root.path);
+                above.pop();
+                self.leave(link, above)?;
             }
             return Ok(None);
         }
@@ -182,32 +184,43 @@ impl<'a> Walk<'a> {
         if self.steps.is_empty() && self.final_link.is_none() {
             self.final_link = Some(Spot { path: child(&here, name)?, ino: Some(ino), is_root: false });
         }
-        let link = Arc::new(Link { directory: here, text: text.to_vec() });
-        if text.starts_with(b"/") {
-            return self.leave(&link);
-        }
-        self.push_front(components(text), Some(&link));
-        Ok(())
+        self.push_front(components(text), Some(self.links));
+        if text.starts_with(b"/") { self.leave(self.links, Vec::new()) } else { Ok(()) }
     }
 
-    /// Goes on from the root that holds a link's text, joined to its directory and normalised: a text that is
-    /// absolute, or whose `..` led above the root.
-    fn leave(&mut self, link: &Arc<Link>) -> Result<(), OpError> {
-        let is_of_link = |step: &Step| step.of_link.as_ref().is_some_and(|of| Arc::ptr_eq(of, link));
-        while self.steps.front().is_some_and(is_of_link) {
-            self.steps.pop_front();
-        }
-        let whole = normalised(link);
+    /// Goes on from the root that a link's text leads back into, from a directory above the roots: its next names, up
+    /// to a `..`, have to begin with a root's spelling.
+    fn leave(&mut self, link: usize, mut above: Vec<Vec<u8>>) -> Result<(), OpError> {
+        let names = self.steps.iter().take_while(|step| step.of_link == Some(link));
+        let names: Vec<Vec<u8>> = names.map(|step| step.name.clone()).collect();
+        let ups = names.iter().take_while(|name| *name == b"..").count();
+        above.truncate(above.len().saturating_sub(ups));
+        let plain = names[ups..].iter().take_while(|name| *name != b"..").count();
+        above.extend_from_slice(&names[ups..ups + plain]);
+        self.steps.drain(..ups + plain);
         let roots = &self.state.roots;
         let spellings = roots
             .iter()
-            .flat_map(|root| root.spellings.iter().map(move |spelling| (root, spelling)))
-            .filter_map(|(root, spelling)| Some((root, rest_below(&whole, spelling)?)));
+            .enumerate()
+            .filter(|(id, _)| self.scope.enters(RootId(*id as u32)))
+            .flat_map(|(_, root)| root.spellings.iter().map(move |spelling| (root, spelling)))
+            .filter_map(|(root, spelling)| Some((root, rest_below(&above, spelling)?)));
         // The most specific root is the one that leaves the least to walk.
         let (root, rest) = spellings.min_by_key(|(_, rest)| rest.len()).ok_or(OpError::OutsideRoot)?;
         self.enter(root)?;
-        self.push_front(rest.iter().copied(), Some(link));
+        self.push_front(rest.iter().map(Vec::as_slice), Some(link));
         Ok(())
+    }
+
+    /// Tells whether the walk may look at a name.
+    fn passes(&self, name: &[u8]) -> Result<bool, OpError> {
+        let mut names = bytes_of(&self.here()?);
+        names.push(name.to_vec());
+        Ok(self.scope.passes(&names))
+    }
+
+    fn held(&self, spot: Spot) -> Result<Spot, OpError> {
+        if self.scope.holds(&spot.path) { Ok(spot) } else { Err(OpError::OutsideRoot) }
     }
 
     fn directory(&self) -> Ino {
@@ -236,26 +249,14 @@ fn components(text: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
     text.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."))
 }
 
-/// Joins a link's text to its directory and normalises it.
-fn normalised(link: &Link) -> Vec<&[u8]> {
-    let mut whole: Vec<&[u8]> = Vec::new();
-    if !link.text.starts_with(b"/") {
-        whole.extend(link.directory.components().map(str::as_bytes));
-    }
-    for name in components(&link.text) {
-        if name == b".." {
-            whole.pop();
-        } else {
-            whole.push(name);
-        }
-    }
-    whole
+fn bytes_of(path: &TargetPath) -> Vec<Vec<u8>> {
+    path.components().map(|name| name.as_bytes().to_vec()).collect()
 }
 
-fn rest_below<'a, 'b>(whole: &'b [&'a [u8]], base: &TargetPath) -> Option<&'b [&'a [u8]]> {
+fn rest_below<'a>(whole: &'a [Vec<u8>], base: &TargetPath) -> Option<&'a [Vec<u8>]> {
     base.components().try_fold(whole, |rest, name| {
         let (first, rest) = rest.split_first()?;
-        (*first == name.as_bytes()).then_some(rest)
+        (first == name.as_bytes()).then_some(rest)
     })
 }
 

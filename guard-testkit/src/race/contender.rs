@@ -98,6 +98,7 @@ impl Guarded {
             open_writers: self.open_writers,
             metadata: Keep::DangerLose,
             in_place: InPlace::Refuse,
+            scope: Arc::default(),
         }
     }
 }
@@ -106,7 +107,13 @@ impl Guarded {
 impl Contender for Guarded {
     async fn read(&self) -> Option<Digest> {
         let depth = Depth::Digest { max: 1 << 20 };
-        let ask = Ask { root: self.root.id, path: self.path.clone(), last: Last::Itself, depth };
+        let ask = Ask {
+            root: self.root.id,
+            path: self.path.clone(),
+            last: Last::Itself,
+            depth,
+            scope: Arc::default(),
+        };
         match self.ops.stat(&[ask]).await.ok()?.pop()?.ok()?.state {
             FileState::Regular { digest, .. } => digest,
             _ => None,

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
+use std::sync::Arc;
+
 use guard_core::policy::{Digest, OpenWriters, Precondition, RootId, TargetPath};
 use guard_core::port::{
     Ask, Batch, Change, CommitError, CommitId, Committed, Content, Depth, Displaced, Effect, FileOps, Found,
@@ -30,6 +32,7 @@ pub fn batch(id: &str, changes: Vec<Change>) -> Batch {
         open_writers: OpenWriters::Refuse,
         metadata: Keep::Require,
         in_place: InPlace::Refuse,
+        scope: Arc::default(),
     }
 }
 
@@ -38,7 +41,8 @@ pub fn content(bytes: &[u8]) -> Precondition {
 }
 
 pub async fn stat(ops: &dyn FileOps, root: RootId, path: &str, last: Last) -> Result<Found, OpError> {
-    let ask = Ask { root, path: path.into(), last, depth: Depth::Digest { max: 1 << 20 } };
+    let ask =
+        Ask { root, path: path.into(), last, depth: Depth::Digest { max: 1 << 20 }, scope: Arc::default() };
     ops.stat(&[ask]).await?.remove(0)
 }
 

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use guard_backends::shell::wire::{
     Change, Effect, Hello, Options, Place, Pre, Record, ReplyEvent, ReplyReader, Request, RequestEvent,
-    RequestReader, Verb,
+    RequestReader, Scope, Verb,
 };
 use guard_core::policy::Digest;
 use guard_core::port::{End, Last, Mode, Parents, Session, TargetId, Transport, TransportError};
@@ -292,7 +292,7 @@ pub fn place(expect: &str, pre: Pre) -> Place {
 
 pub fn change(effect: Effect, place: Place) -> Change {
     let temps = [".guard-a", ".guard-b", ".guard-c"].map(str::to_owned);
-    Change { effect, place, parents: Parents::Make, temps }
+    Change { effect, place, parents: Parents::Make, temps, scope: Scope::default() }
 }
 
 pub fn put(expect: &str, bytes: &[u8]) -> Change {

@@ -55,7 +55,13 @@ pub(crate) async fn measure(place: &Place, quick: bool) -> Measured<Vec<Row>> {
 
     let path = place.path("large");
     bare(format!("cat > {path}"), &body).await?;
-    let ask = Ask { root: place.root.id, path: "large".to_owned(), last: Last::Follow, depth: Depth::State };
+    let ask = Ask {
+        root: place.root.id,
+        path: "large".to_owned(),
+        last: Last::Follow,
+        depth: Depth::State,
+        scope: Arc::default(),
+    };
     let read = pairs::take(
         count,
         async |_| {
@@ -113,5 +119,6 @@ pub(crate) fn batch(changes: Vec<Change>) -> Batch {
         open_writers: OpenWriters::Refuse,
         metadata: Keep::Require,
         in_place: InPlace::Refuse,
+        scope: Arc::default(),
     }
 }

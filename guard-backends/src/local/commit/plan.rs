@@ -76,7 +76,7 @@ fn is_supported(change: &Change) -> Result<(), CommitFailure> {
 }
 
 fn arrive(cx: &Cx<'_>, place: &Place, effect: &Effect, destination: bool) -> Result<Site, CommitFailure> {
-    let spot = resolve::resolve(cx.local, place.root, &place.path, place.last)?;
+    let spot = resolve::resolve(cx.local, (place.root, &place.path), place.last, &cx.batch.scope)?;
     if spot.path != place.expect {
         let state = state(&spot)?;
         return Err(CommitFailure::Elsewhere { resolved: spot.path, state, destination });

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use guard_core::policy::{NAME_MAX, PATH_MAX, RootId, TargetPath};
-use guard_core::port::{Last, OpError};
+use guard_core::port::{Last, OpError, Scope};
 
 use super::Inner;
 use super::errno;
@@ -88,8 +88,21 @@ impl Spot {
     }
 }
 
+/// Tells whether a directory's path is that of names below a root, through no link.
+#[cfg(target_os = "linux")]
+fn is_below(root: &RootDir, names: &[&str], path: &TargetPath) -> bool {
+    root.physical.components().chain(names.iter().copied()).eq(path.components())
+}
+
 /// Resolves a path from a root.
-pub(super) fn resolve(local: &Inner, root: RootId, path: &str, last: Last) -> Result<Spot, OpError> {
+///
+/// What no directory of the scope holds is outside, whatever is there.
+pub(super) fn resolve(
+    local: &Inner,
+    (root, path): (RootId, &str),
+    last: Last,
+    scope: &Scope,
+) -> Result<Spot, OpError> {
     if path.starts_with('/') {
         return Err(OpError::OutsideRoot);
     }
@@ -104,25 +117,30 @@ pub(super) fn resolve(local: &Inner, root: RootId, path: &str, last: Last) -> Re
     if names.iter().any(|name| name.len() > NAME_MAX) {
         return Err(OpError::NameTooLong);
     }
-    let Some((name, parents)) = names.split_last() else { return Spot::of_root(&root) };
+    let held = |spot: Spot| if scope.holds(&spot.path) { Ok(spot) } else { Err(OpError::OutsideRoot) };
+    let Some((name, parents)) = names.split_last() else { return Spot::of_root(&root).and_then(held) };
     #[cfg(target_os = "linux")]
     if local.openat2
         && *name != ".."
         && let Some((dir, dir_path)) = beneath::directory(&root, parents)
+        // The kernel does not tell what it went through.
+        && (scope.within.is_none() || is_below(&root, parents, &dir_path))
     {
         match sys::lstat(&dir, name.as_bytes()) {
             Ok(Some(meta)) if meta.kind == Kind::Link && last == Last::Follow => {}
-            Ok(meta) => return Spot::new(dir, dir_path, (Vec::new(), (*name).to_owned()), meta),
+            Ok(meta) => {
+                return Spot::new(dir, dir_path, (Vec::new(), (*name).to_owned()), meta).and_then(held);
+            }
             Err(errno) => return Err(errno::at(errno, "looking at", format!("{dir_path}/{name}"))),
         }
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (name, parents, Kind::Link, local.openat2);
     for _ in 0..ATTEMPTS {
-        let spot = walk::resolve(local, Arc::clone(&root), &names, last)?;
+        let spot = walk::resolve(local, Arc::clone(&root), &names, (last, scope))?;
         // The walk knows the names that it went through, and each of their directories can be elsewhere by now.
         if spot.is_where_it_was(local.position)? {
-            return Ok(spot);
+            return held(spot);
         }
     }
     Err(OpError::UnstablePath)

@@ -1,16 +1,15 @@
 //! The walk: one name at a time, no link followed by the kernel, and every directory on the way held.
 //!
-//! A relative link is followed as the kernel follows it, as long as that stays beneath the root. Where its text is
-//! absolute, or goes above the root, the text is joined to the link's directory and normalised; if the result begins
-//! with an opened root's spelling, the walk goes on from that root, else the path is outside, even if the rest would
-//! come back.
+//! A link's text is followed as the kernel follows it, as long as that stays beneath the root. Where it is absolute, or
+//! goes above the root, its next names, up to a `..`, have to begin with an opened root's spelling: the walk goes on
+//! from that root. Otherwise the path is outside, even if the rest would come back, and nothing is looked at there.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use guard_core::policy::NAME_MAX;
-use guard_core::port::{Last, OpError};
+use guard_core::port::{Last, OpError, Scope};
 use rustix::io::Errno;
 
 use super::Spot;
@@ -23,19 +22,18 @@ use crate::names;
 /// How many links a path may lead through: path_resolution(7). A name that changes under the walk counts too.
 const LINKS_MAX: usize = 40;
 
-/// Names that are still to be walked: those of the request, or of a link on the way.
+/// Names that are still to be walked.
 struct Pending {
     names: VecDeque<Vec<u8>>,
-    /// The link that they come from.
-    link: Option<Link>,
+    of: Origin,
 }
 
-/// A link on the way.
-#[derive(Clone)]
-struct Link {
-    /// The names from `/` to the directory that holds it.
-    directory: Vec<Vec<u8>>,
-    text: Vec<u8>,
+/// What names come from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Request,
+    /// The text of a link on the way.
+    Link,
 }
 
 struct Walk<'a> {
@@ -46,6 +44,7 @@ struct Walk<'a> {
     /// Innermost last.
     pending: Vec<Pending>,
     links: usize,
+    scope: &'a Scope,
     /// The link that the path ends with.
     final_link: Option<Spot>,
 }
@@ -55,11 +54,11 @@ pub(super) fn resolve(
     local: &Inner,
     root: Arc<RootDir>,
     names: &[&str],
-    last: Last,
+    (last, scope): (Last, &Scope),
 ) -> Result<Spot, OpError> {
     let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-    let pending = vec![Pending { names, link: None }];
-    let mut walk = Walk { local, root, held: Vec::new(), pending, links: 0, final_link: None };
+    let pending = vec![Pending { names, of: Origin::Request }];
+    let mut walk = Walk { local, root, held: Vec::new(), pending, links: 0, scope, final_link: None };
     loop {
         if let Some(spot) = walk.step(last)? {
             return Ok(spot);
@@ -78,6 +77,9 @@ impl Walk<'_> {
         if name == b".." {
             self.up()?;
             return Ok(None);
+        }
+        if !self.passes(&name) {
+            return Err(OpError::OutsideRoot);
         }
         if name.len() > NAME_MAX {
             return Err(OpError::NameTooLong);
@@ -107,9 +109,13 @@ impl Walk<'_> {
         if self.held.pop().is_some() {
             return Ok(());
         }
-        match self.pending.pop().and_then(|pending| pending.link) {
-            Some(link) => self.leave(link),
-            None => Err(OpError::OutsideRoot),
+        match self.pending.last() {
+            Some(Pending { of: Origin::Link, .. }) => {
+                let mut above = self.here();
+                above.pop();
+                self.leave(above)
+            }
+            _ => Err(OpError::OutsideRoot),
         }
     }
 
@@ -140,28 +146,33 @@ impl Walk<'_> {
         if is_last && self.final_link.is_none() {
             self.final_link = Some(self.spot(self.held.len(), Vec::new(), name.to_vec(), Some(meta))?);
         }
-        let link = Link { directory: self.here(), text };
-        if link.text.starts_with(b"/") {
-            return self.leave(link);
-        }
-        self.pending.push(Pending { names: components(&link.text), link: Some(link) });
-        Ok(())
+        self.pending.push(Pending { names: components(&text), of: Origin::Link });
+        if text.starts_with(b"/") { self.leave(Vec::new()) } else { Ok(()) }
     }
 
-    /// Goes on from the root that holds a link's text, joined to its directory and normalised.
-    fn leave(&mut self, link: Link) -> Result<(), OpError> {
-        let whole = normalised(&link);
+    /// Goes on from the root that a link's text leads back into, from a directory above the roots.
+    ///
+    /// `above` is that directory's path, free of links. What a name of the text is there is not looked at, so that a
+    /// `..` behind one leads nowhere.
+    fn leave(&mut self, mut above: Vec<Vec<u8>>) -> Result<(), OpError> {
+        let names = self.pending.pop().map(|pending| pending.names).unwrap_or_default();
+        let mut names = names.into_iter().peekable();
+        while names.next_if(|name| name == b"..").is_some() {
+            above.pop();
+        }
+        above.extend(std::iter::from_fn(|| names.next_if(|name| name != b"..")));
         let (root, rest) =
-            self.local.roots.holding(&whole, self.local.position)?.ok_or(OpError::OutsideRoot)?;
+            self.local.roots.holding(&above, self.scope, self.local.position)?.ok_or(OpError::OutsideRoot)?;
         self.root = root;
         self.held.clear();
-        self.pending.push(Pending { names: rest.into(), link: Some(link) });
+        let names = rest.into_iter().chain(names).collect();
+        self.pending.push(Pending { names, of: Origin::Link });
         Ok(())
     }
 
     /// Ends the walk at a name that is not there.
     fn missing(&mut self, name: Vec<u8>) -> Result<Spot, OpError> {
-        let Some(Pending { names: rest, link: None }) = self.pending.pop() else {
+        let Some(Pending { names: rest, of: Origin::Request }) = self.pending.pop() else {
             // A link that dangles is what is there itself; what is made is never made through one.
             return self.final_link.take().ok_or_else(|| OpError::NotFound { path: self.shown(&name) });
         };
@@ -210,8 +221,18 @@ impl Walk<'_> {
     fn again(&mut self, name: Vec<u8>) {
         match self.pending.last_mut() {
             Some(pending) => pending.names.push_front(name),
-            None => self.pending.push(Pending { names: [name].into(), link: None }),
+            None => self.pending.push(Pending { names: [name].into(), of: Origin::Request }),
         }
+    }
+
+    /// Tells whether the walk may look at a name.
+    fn passes(&self, name: &[u8]) -> bool {
+        if self.scope.within.is_none() {
+            return true;
+        }
+        let mut names = self.here();
+        names.push(name.to_vec());
+        self.scope.passes(&names)
     }
 
     /// Returns the names from `/` to the directory that the walk is in.
@@ -235,43 +256,4 @@ fn text(name: Vec<u8>) -> Result<String, OpError> {
 
 fn components(text: &[u8]) -> VecDeque<Vec<u8>> {
     text.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")).map(<[u8]>::to_vec).collect()
-}
-
-/// Joins a link's text to its directory and normalises it.
-fn normalised(link: &Link) -> Vec<Vec<u8>> {
-    let mut whole = if link.text.starts_with(b"/") { Vec::new() } else { link.directory.clone() };
-    for name in components(&link.text) {
-        if name == b".." {
-            whole.pop();
-        } else {
-            whole.push(name);
-        }
-    }
-    whole
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_links_text_is_joined_to_its_directory_and_normalised() {
-        let link = |text: &str| Link {
-            directory: vec![b"ws".to_vec(), b"a".to_vec()],
-            text: text.as_bytes().to_vec(),
-        };
-        for (text, expected) in [
-            ("b", "ws/a/b"),
-            ("../b", "ws/b"),
-            ("../../ws/b", "ws/b"),
-            ("../../../../etc", "etc"),
-            ("/etc/./x//y/..", "etc/x"),
-        ] {
-            let whole: Vec<String> = normalised(&link(text))
-                .iter()
-                .map(|name| String::from_utf8_lossy(name).into_owned())
-                .collect();
-            assert_eq!(whole.join("/"), expected, "{text}");
-        }
-    }
 }

@@ -50,6 +50,8 @@ g_load() {
     IFS='|'
     g_fields $g_xline
     IFS=$g_xifs
+    g_unesc "$g_within"
+    g_within=$g_u
     g_unesc "$g_xexpect"
     g_xp=$g_u g_xd=${g_u%/*} g_xname=${g_u##*/}
     g_xd=${g_xd:-/}
@@ -68,7 +70,7 @@ g_fields() {
     shift 9
     g_xnew=$1 g_xmode=$2 g_xstage=$3 g_xaside=$4 g_xundo=$5 g_xtoroot=$6 g_xtopath=$7 g_xtolast=$8 g_xtoexpect=$9
     shift 9
-    g_xtopre=$1
+    g_xtopre=$1 g_reach=$3 g_within=$4
 }
 
 # Sets how far the change is.

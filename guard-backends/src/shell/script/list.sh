@@ -6,11 +6,11 @@ zsh) eval 'g_after() { [[ $1 > $2 ]]; }' ;;
 *) g_after() { [ "$1" \> "$2" ]; } ;;
 esac
 
-# ROOT PATH LAST AFTER LIMIT
+# PLACE AFTER LIMIT
 g_list() {
-    g_place "$1" "$2" "$3" || return
-    g_unesc "$4"
-    g_previous=./$g_u g_limit=$5
+    g_place "$@" || return
+    g_unesc "$6"
+    g_previous=./$g_u g_limit=$7
     case $g_limit in
     '' | *[!0-9]*) g_broken ;;
     # Shells count with 32 or 64 bits.

@@ -1,4 +1,4 @@
-# Questions: open, stat, read, stream. Each function answers one record.
+# Questions: open, stat, read, stream. Each function answers one record. PLACE is ROOT PATH LAST ROOTS WITHIN.
 
 # Sends the last failure with the state that was found.
 g_send_error_state() {
@@ -17,10 +17,12 @@ g_send_found() {
     g_send found
 }
 
-# Resolves the place of a record: ROOT PATH LAST.
+# Resolves the place of a record: ROOT PATH LAST ROOTS WITHIN.
 g_place() {
     g_is_number "$1" || g_broken
-    g_by_path=yes
+    g_by_path=yes g_reach=$4
+    g_unesc "$5"
+    g_within=$g_u
     g_unesc "$2"
     g_resolve "$1" "$g_u" "$3" && return 0
     g_send_error
@@ -68,11 +70,11 @@ g_open() {
     g_send_error
 }
 
-# ROOT PATH LAST MAX
+# PLACE MAX
 g_stat() {
-    g_place "$1" "$2" "$3" || return
+    g_place "$@" || return
     if ! g_is_plain; then
-        g_state "$g_name" "$4"
+        g_state "$g_name" "$6"
         if [ $? -eq 2 ]; then
             g_send_error
             return
@@ -97,16 +99,17 @@ g_answered() {
     g_send_error
 }
 
-# ROOT PATH LAST MAX PART A B
+# PLACE MAX PART A B
 g_read() {
-    g_place "$1" "$2" "$3" || return
-    g_max=$4 g_part=$5 g_from=$6 g_many=$7
+    g_place "$@" || return
+    shift 5
+    g_max=$1 g_part=$2 g_from=$3 g_many=$4
     g_answered || g_send_found
 }
 
-# ROOT PATH LAST MAX
+# PLACE MAX
 g_stream() {
-    g_place "$1" "$2" "$3" || return
+    g_place "$@" || return
     g_max= g_part=whole g_from=
     g_answered && return
     g_fail not-regular "$g_path" 'reading'

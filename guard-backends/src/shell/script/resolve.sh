@@ -122,10 +122,45 @@ g_hold() {
 
 # Resolves PATH from the root with this INDEX; LAST tells whether a link at the end is followed.
 #
+# A link leads into no root that is not in g_reach, and a path only to what is in a directory of g_within.
+#
 # 0: the working directory is the deepest directory on the way that exists, g_dir is its path, g_missing are the
 # names on the way that do not exist, g_name is the last name (empty for the root itself), g_path is all of it.
 # 1: g_code, g_at and g_text.
 g_resolve() {
+    g_lead "$@" || return
+    g_holds "$g_path" || g_fail outside "$g_path" 'resolving'
+}
+
+# Tells whether a path may lead to PATH at its end.
+g_holds() {
+    [ "$g_within" != '*' ] || return 0
+    g_dirs=$g_within
+    while [ -n "$g_dirs" ]; do
+        case $1/ in
+        "${g_dirs%%//*}"/*) return 0 ;;
+        esac
+        g_dirs=${g_dirs#*//}
+    done
+    return 1
+}
+
+# Tells whether a path may lead through PATH: that is in such a directory, or above one.
+g_passes() {
+    [ "$g_within" != '*' ] || return 0
+    g_holds "$1" && return 0
+    g_dirs=$g_within
+    while [ -n "$g_dirs" ]; do
+        case ${g_dirs%%//*}/ in
+        "$1"/*) return 0 ;;
+        esac
+        g_dirs=${g_dirs#*//}
+    done
+    return 1
+}
+
+# Resolves without a look at what holds the end.
+g_lead() {
     case $2 in
     /*)
         g_fail outside "$2" 'an absolute path'
@@ -206,13 +241,11 @@ g_names_fit() {
 
 # The walk: one name at a time, no link followed by the kernel.
 #
-# A relative link is followed as the kernel follows it, as long as that stays beneath the root. Where its text is
-# absolute, or goes above the root, the text is joined to the link's directory and normalised; if the result begins
-# with a root's path or spelling, the walk goes on from that root, else the path is outside, even if the rest would
-# come back.
+# A link's text is followed as the kernel follows it, as long as that stays beneath the root. Where it is absolute, or
+# goes above the root, its next names, up to a `..`, have to begin with a root's path or spelling: the walk goes on from
+# that root. Otherwise the path is outside, even if the rest would come back, and nothing is looked at there.
 #
-# Level 0 holds the names of the request that are still to be walked, every other one those of a link: g_wn_N; with
-# the link's directory g_wd_N and its text g_wt_N.
+# Level 0 holds the names of the request that are still to be walked, every other one those of a link: g_wn_N.
 g_walk() {
     g_level=0 g_links=0 g_final=
     g_wn_0=$1
@@ -259,6 +292,10 @@ g_step() {
     eval "g_wn_$g_level=\$g_names"
     if [ "$g_name" = .. ]; then
         g_up
+        return
+    fi
+    if ! g_passes "${g_cwd%/}/$g_name"; then
+        g_fail outside "${g_cwd%/}/$g_name" 'resolving'
         return
     fi
     if [ "${#g_name}" -gt 255 ]; then
@@ -336,9 +373,7 @@ g_up() {
         g_fail outside "${g_cwd%/}/.." 'resolving'
         return
     fi
-    eval "g_ldir=\$g_wd_$g_level g_ltext=\$g_wt_$g_level"
-    g_level=$((g_level - 1))
-    g_leave
+    g_leave "${g_root%/*}"
 }
 
 g_down() {
@@ -375,38 +410,40 @@ g_follow() {
     if [ -n "$g_ends" ] && [ -z "$g_final" ]; then
         g_final=1 g_final_dir=$g_cwd g_final_name=$g_name
     fi
-    g_ldir=$g_cwd
-    case $g_ltext in
-    /*) g_leave ;;
-    *) g_push "$g_ltext" ;;
-    esac
-}
-
-# Walks the names of the link g_ltext in g_ldir next.
-g_push() {
     g_level=$((g_level + 1))
-    eval "g_wn_$g_level=\$1 g_wd_$g_level=\$g_ldir g_wt_$g_level=\$g_ltext"
+    eval "g_wn_$g_level=\$g_ltext"
+    case $g_ltext in
+    /*) g_leave '' ;;
+    esac
 }
 
-# Goes on from the root that holds the text of the link, joined to its directory and normalised.
+# Goes on from the root that the text of a link leads back into, from a directory above the roots, whose path is free
+# of links: ABOVE. What a name of the text is there is not looked at, so that a `..` behind one leads nowhere.
 g_leave() {
-    case $g_ltext in
-    /*) g_whole= ;;
-    *) g_whole=${g_ldir%/} ;;
-    esac
-    g_rest=$g_ltext/
-    while [ -n "$g_rest" ]; do
-        g_one=${g_rest%%/*}
-        g_rest=${g_rest#*/}
+    g_whole=$1 g_entered=
+    eval "g_names=\$g_wn_$g_level"
+    while [ -n "$g_names" ]; do
+        g_one=${g_names%%/*}
         case $g_one in
         '' | .) ;;
-        ..) g_whole=${g_whole%/*} ;;
-        *) g_whole=$g_whole/$g_one ;;
+        ..)
+            [ -z "$g_entered" ] || break
+            g_whole=${g_whole%/*}
+            ;;
+        *) g_whole=$g_whole/$g_one g_entered=1 ;;
+        esac
+        case $g_names in
+        */*) g_names=${g_names#*/} ;;
+        *) g_names= ;;
         esac
     done
     g_k=0 g_best= g_longest=
     while [ "$g_k" -lt "$g_nroots" ]; do
         eval "g_base=\$g_root_$g_k g_other=\$g_rsp_$g_k"
+        case $g_reach in
+        '*' | *",$g_k,"*) ;;
+        *) g_base= g_other= ;;
+        esac
         for g_base in "$g_base" "$g_other"; do
             [ -n "$g_base" ] || continue
             case $g_whole/ in
@@ -421,12 +458,12 @@ g_leave() {
         g_k=$((g_k + 1))
     done
     if [ -z "$g_best" ]; then
-        g_fail outside "${g_ldir%/}/$g_ltext" 'resolving'
+        g_fail outside "$g_whole/$g_names" 'resolving'
         return
     fi
     g_at_root "$g_best" || return
-    g_rest=${g_whole#"${g_longest%/}"}
-    g_push "${g_rest#/}"
+    g_rest=${g_whole#"${g_longest%/}"}/$g_names
+    eval "g_wn_$g_level=\$g_rest"
 }
 
 # Ends the walk at a name that is not there.

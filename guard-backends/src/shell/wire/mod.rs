@@ -17,7 +17,7 @@ mod request_reader;
 pub use self::boot::{Boot, boot_len};
 pub use self::reply::{Applied, Failed, Hello, Problem, Record, State, Verdict};
 pub use self::reply_reader::{ReplyEvent, ReplyReader};
-pub use self::request::{Change, Effect, Look, Options, Part, Place, Pre, Request, RootRef, Verb};
+pub use self::request::{Change, Effect, Look, Options, Part, Place, Pre, Request, RootRef, Scope, Verb};
 
 pub(crate) use self::request::tier_of as tier;
 pub use self::request_reader::{RequestEvent, RequestReader};

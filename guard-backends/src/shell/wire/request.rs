@@ -79,8 +79,19 @@ pub struct Look {
     pub path: Vec<u8>,
     /// What a final link is.
     pub last: Last,
+    /// What the path may lead to.
+    pub scope: Scope,
     /// The largest file whose digest is wanted; `None` for no digest.
     pub max: Option<u64>,
+}
+
+/// What a path may lead to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// The indices of the roots that a link may lead into; `None` for all.
+    pub roots: Option<Vec<usize>>,
+    /// Directories below `/` of which one has to hold what a path leads to; `None` for no such condition.
+    pub within: Option<Vec<Vec<u8>>>,
 }
 
 /// Which bytes of a file.
@@ -116,6 +127,8 @@ pub struct Change {
     pub parents: Parents,
     /// Temporary names: the new content; the old content; what an undo takes away.
     pub temps: [String; 3],
+    /// What its paths may lead to.
+    pub scope: Scope,
 }
 
 /// Where a change happens, and under what condition.
@@ -235,9 +248,21 @@ impl Request {
                 paths.extend(made.iter_mut().map(|(_, path)| path));
                 changes
             }
-            Verb::Stat(_) | Verb::Read(_) | Verb::Stream(_) | Verb::List { .. } => return paths,
+            Verb::Stat(looks) => {
+                paths.extend(looks.iter_mut().flat_map(|look| look.scope.paths_mut()));
+                return paths;
+            }
+            Verb::Read(wants) => {
+                paths.extend(wants.iter_mut().flat_map(|(look, _)| look.scope.paths_mut()));
+                return paths;
+            }
+            Verb::Stream(look) | Verb::List { look, .. } => {
+                paths.extend(look.scope.paths_mut());
+                return paths;
+            }
         };
         for change in changes {
+            paths.extend(change.scope.paths_mut());
             let to = match &mut change.effect {
                 Effect::Move(to) => Some(to),
                 _ => None,
@@ -312,8 +337,9 @@ impl Verb {
             }
             Self::Stream(look) => ("stream", none, vec![look.encode()]),
             Self::List { look, after, limit } => {
-                let [root, path, last, _] = look.parts();
-                ("list", none, vec![vec![root, path, last, after.clone(), limit.to_string().into_bytes()]])
+                let mut fields = Vec::from(look.place());
+                fields.extend([after.clone(), limit.to_string().into_bytes()]);
+                ("list", none, vec![fields])
             }
             Self::Commit { options, changes } => {
                 ("commit", options.encode(), changes.iter().map(Change::encode).collect())
@@ -355,12 +381,7 @@ impl Verb {
             "stream" => Self::Stream(Look::decode(&mut one()?)?),
             "list" => {
                 let mut fields = one()?;
-                let look = Look {
-                    root: fields.number()?,
-                    path: fields.bytes()?,
-                    last: fields.word(last)?,
-                    max: None,
-                };
+                let look = Look::place_of(&mut fields)?;
                 Self::List { look, after: fields.bytes()?, limit: fields.number()? }
             }
             "commit" => {
@@ -414,22 +435,67 @@ impl Change {
 }
 
 impl Look {
-    fn parts(&self) -> [Vec<u8>; 4] {
-        let max = self.max.map(|max| max.to_string()).unwrap_or_default();
-        [self.root.to_string().into(), self.path.clone(), word_of(self.last).into(), max.into()]
+    /// Encodes all but the largest file.
+    fn place(&self) -> [Vec<u8>; 5] {
+        let [roots, within] = self.scope.encode();
+        [self.root.to_string().into(), self.path.clone(), word_of(self.last).into(), roots, within]
+    }
+
+    fn place_of(fields: &mut Fields) -> Result<Self, Noise> {
+        let (root, path, last) = (fields.number()?, fields.bytes()?, fields.word(last)?);
+        Ok(Self { root, path, last, scope: Scope::decode(fields)?, max: None })
     }
 
     fn encode(&self) -> Vec<Vec<u8>> {
-        self.parts().into()
+        let mut fields = Vec::from(self.place());
+        fields.push(self.max.map(|max| max.to_string()).unwrap_or_default().into());
+        fields
     }
 
     fn decode(fields: &mut Fields) -> Result<Self, Noise> {
-        Ok(Self {
-            root: fields.number()?,
-            path: fields.bytes()?,
-            last: fields.word(last)?,
-            max: fields.maybe()?,
-        })
+        let look = Self::place_of(fields)?;
+        Ok(Self { max: fields.maybe()?, ..look })
+    }
+}
+
+/// What stands for everything in the fields of a scope.
+const ALL: &[u8] = b"*";
+
+impl Scope {
+    /// Encodes the roots as `,0,2,`, and the directories each with `//` behind it.
+    fn encode(&self) -> [Vec<u8>; 2] {
+        let roots = self.roots.as_ref().map_or_else(
+            || ALL.to_vec(),
+            |roots| roots.iter().fold(",".to_owned(), |all, root| format!("{all}{root},")).into(),
+        );
+        let within = self.within.as_ref().map_or_else(
+            || ALL.to_vec(),
+            |within| {
+                within.iter().flat_map(|directory| [directory.as_slice(), b"//"]).collect::<Vec<_>>().concat()
+            },
+        );
+        [roots, within]
+    }
+
+    fn decode(fields: &mut Fields) -> Result<Self, Noise> {
+        let (roots, mut within) = (fields.text()?, fields.bytes()?);
+        let roots = (roots.as_bytes() != ALL).then(|| {
+            let indices = roots.split(',').filter(|index| !index.is_empty());
+            indices.map(|index| index.parse().map_err(|_| Noise::new(format!("roots {roots:?}")))).collect()
+        });
+        let mut directories = Vec::new();
+        let is_all = within == ALL;
+        while !is_all && !within.is_empty() {
+            let end =
+                memchr::memmem::find(&within, b"//").ok_or_else(|| Noise::new("a scope without an end"))?;
+            let rest = within.split_off(end);
+            directories.push(std::mem::replace(&mut within, rest[2..].to_vec()));
+        }
+        Ok(Self { roots: roots.transpose()?, within: (!is_all).then_some(directories) })
+    }
+
+    fn paths_mut(&mut self) -> impl Iterator<Item = &mut Vec<u8>> {
+        self.within.iter_mut().flatten()
     }
 }
 
@@ -492,6 +558,7 @@ impl Change {
         fields.extend([parents.into(), len.into(), digest.into(), mode.into()]);
         fields.extend(self.temps.iter().map(|temp| temp.clone().into_bytes()));
         fields.extend(to.map_or_else(|| std::array::from_fn(|_| Vec::new()), Place::encode));
+        fields.extend(self.scope.encode());
         fields
     }
 
@@ -528,7 +595,7 @@ impl Change {
                 fields.bytes()?;
             }
         }
-        Ok(Self { effect, place, parents, temps })
+        Ok(Self { effect, place, parents, temps, scope: Scope::decode(fields)? })
     }
 }
 

@@ -1,5 +1,5 @@
-use guard_core::policy::{FileState, Precondition};
-use guard_core::port::{CommitFailure, Last, OpError, Page, Part, RootSpec};
+use guard_core::policy::{FileState, Precondition, RootId};
+use guard_core::port::{CommitFailure, Last, OpError, Page, Part, RootSpec, Scope};
 
 use super::super::site::{Broken, MAX, Site, broken, content, ensure, itself, same};
 
@@ -52,12 +52,22 @@ pub(super) async fn dot_dot_after_a_link_is_the_kernels(site: Site) -> Result<()
     site.file("a/file", b"by the kernel")?;
     site.file("file", b"by the text")?;
     site.link("a/b", "link")?;
+    let (root, name) = (site.root.path.to_string(), site.root.path.name().to_owned());
+    site.link("link/..", "within")?;
+    site.link(&format!("{root}/link/.."), "absolute")?;
+    site.link(&format!("../{name}/link/.."), "above")?;
+    site.link(&format!("{root}/../{name}/link/../../../{name}/a"), "twice")?;
     for (path, to) in [
         ("link/../file", "a/file"),
         ("a/../file", "file"),
         ("a/b/../../file", "file"),
         ("link/../b/../file", "a/file"),
         ("link/..", "a"),
+        // In the text of a link as in the request, and where that text leaves the root too.
+        ("within/file", "a/file"),
+        ("absolute/file", "a/file"),
+        ("above/file", "a/file"),
+        ("twice/file", "a/file"),
     ] {
         let found = site.stat(path, Last::Follow).await?;
         same(path, &found.resolved, &site.target(to)?)?;
@@ -113,6 +123,9 @@ pub(super) async fn escapes_are_refused_for_every_request(site: Site) -> Result<
         ("/proc/self/root", "magic"),
         (&format!("{outside}/secret"), "to-file"),
         (&format!("{outside}/new"), "to-new"),
+        (&format!("{outside}/../{name}"), "back-by-dots"),
+        (&format!("../{beside}/../{name}"), "back-above"),
+        (&format!("{root}/../{beside}/back"), "back-by-a-link"),
     ] {
         site.link(text, link)?;
     }
@@ -130,6 +143,9 @@ pub(super) async fn escapes_are_refused_for_every_request(site: Site) -> Result<
         "relative/secret",
         "round-about/secret",
         "absolute-round-about/secret",
+        "back-by-dots/in/file",
+        "back-above/in/file",
+        "back-by-a-link/in/file",
         &format!("up/{name}/in/file"),
         &format!("top{root}/in/file"),
         &format!("magic{root}/in/file"),
@@ -139,26 +155,165 @@ pub(super) async fn escapes_are_refused_for_every_request(site: Site) -> Result<
         "/etc/passwd",
     ];
     for path in paths {
-        let outcome = site.stat(path, Last::Follow).await;
-        same(&format!("stat {path}"), &outcome.map(|found| found.resolved), &Err(OpError::OutsideRoot))?;
-        let outcome = site.read(path, Part::Whole { max: MAX }).await;
-        same(&format!("read {path}"), &outcome.map(|contents| contents.body), &Err(OpError::OutsideRoot))?;
-        let outcome = site.list(path, Page { after: None, limit: 1 }).await;
-        same(&format!("list {path}"), &outcome, &Err(OpError::OutsideRoot))?;
-        for is in [Precondition::Absent, content(b"outside"), content(b"inside"), Precondition::DangerAny] {
-            let place = site.place_at(path, "in/file")?;
-            let change = guard_core::port::Change { place, ..site.put("in/file", is, b"new")? };
-            let cause = site.refused(&format!("put {path}"), vec![change]).await?;
-            same(&format!("put {path}"), &cause, &CommitFailure::Op(OpError::OutsideRoot))?;
+        is_outside(&site, path).await?;
+    }
+    Ok(())
+}
+
+/// Claims that every request on a path is refused before anything; `in/file` has to hold `inside`.
+async fn is_outside(site: &Site, path: &str) -> Result<(), Broken> {
+    let outcome = site.stat(path, Last::Follow).await;
+    same(&format!("stat {path}"), &outcome.map(|found| found.resolved), &Err(OpError::OutsideRoot))?;
+    let outcome = site.read(path, Part::Whole { max: MAX }).await;
+    same(&format!("read {path}"), &outcome.map(|contents| contents.body), &Err(OpError::OutsideRoot))?;
+    let outcome = site.list(path, Page { after: None, limit: 1 }).await;
+    same(&format!("list {path}"), &outcome, &Err(OpError::OutsideRoot))?;
+    for is in [Precondition::Absent, content(b"outside"), content(b"inside"), Precondition::DangerAny] {
+        let place = site.place_at(path, "in/file")?;
+        let change = guard_core::port::Change { place, ..site.put("in/file", is, b"new")? };
+        let cause = site.refused(&format!("put {path}"), vec![change]).await?;
+        same(&format!("put {path}"), &cause, &CommitFailure::Op(OpError::OutsideRoot))?;
+    }
+    let moved = site.move_to("in/file", content(b"inside"), "in/other")?;
+    if let guard_core::port::Effect::MoveTo { to, destination, parents } = moved.effect {
+        let to = guard_core::port::Place { path: path.to_owned(), last: Last::Follow, ..to };
+        let effect = guard_core::port::Effect::MoveTo { to, destination, parents };
+        let change = guard_core::port::Change { effect, ..site.remove("in/file", content(b"inside"))? };
+        let cause = site.refused(&format!("move to {path}"), vec![change]).await?;
+        same(&format!("move to {path}"), &cause, &CommitFailure::Op(OpError::OutsideRoot))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_link_enters_only_the_roots_that_are_reached(site: Site) -> Result<(), Broken> {
+    let outside = site.outside.to_string();
+    site.dir("in")?;
+    site.file("in/file", b"inside")?;
+    site.world.create(&site.out("there"), b"another's")?;
+    site.world.mkdir(&site.out("directory"))?;
+    site.world.symlink(format!("{}/in", site.root.path).as_bytes(), &site.out("back"))?;
+    site.world.symlink(b"nowhere", &site.out("dangling"))?;
+    for (text, link) in [
+        ("there", "to-file"),
+        ("there/below", "below-file"),
+        ("absent", "to-absent"),
+        ("absent/absent", "to-absent-deep"),
+        ("directory", "to-directory"),
+        ("dangling", "to-dangling"),
+        ("back", "and-back"),
+        ("../absent", "past-it"),
+        ("", "to-root"),
+    ] {
+        site.link(&format!("{outside}/{text}"), link)?;
+    }
+    let other = site.ops.open_root(&RootSpec { path: site.outside.clone() }).await?;
+    let roots = |roots: &[RootId]| Scope { roots: Some(roots.into()), ..Scope::default() };
+    for scope in [Scope::default(), roots(&[other.id]), roots(&[site.root.id, other.id])] {
+        let both = site.reaching(scope);
+        let found = both.stat("to-root/there", Last::Follow).await?;
+        same("what is reached", &found.resolved.to_string(), &format!("{outside}/there"))?;
+        both.reads("to-file", b"another's").await?;
+    }
+    for scope in [roots(&[site.root.id]), roots(&[])] {
+        let own = site.reaching(scope);
+        own.reads("in/file", b"inside").await?;
+        for path in [
+            "to-file",
+            "below-file",
+            "to-absent",
+            "to-absent/below",
+            "to-absent-deep",
+            "to-directory",
+            "to-directory/absent",
+            "to-dangling",
+            "and-back/file",
+            "past-it",
+            "to-root",
+            "to-root/there",
+            "to-root/absent",
+            "to-root/dangling/below",
+        ] {
+            is_outside(&own, path).await?;
         }
-        let moved = site.move_to("in/file", content(b"inside"), "in/other")?;
-        if let guard_core::port::Effect::MoveTo { to, destination, parents } = moved.effect {
-            let to = guard_core::port::Place { path: path.to_owned(), last: Last::Follow, ..to };
-            let effect = guard_core::port::Effect::MoveTo { to, destination, parents };
-            let change = guard_core::port::Change { effect, ..site.remove("in/file", content(b"inside"))? };
-            let cause = site.refused(&format!("move to {path}"), vec![change]).await?;
-            same(&format!("move to {path}"), &cause, &CommitFailure::Op(OpError::OutsideRoot))?;
+        let itself = own.stat("to-absent", Last::Itself).await?;
+        ensure(matches!(itself.state, FileState::Link { .. }), "a link itself is in its own root")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_path_leads_only_to_what_it_is_held_to(site: Site) -> Result<(), Broken> {
+    let root = site.root.path.to_string();
+    let long = format!("../other/{}", "n".repeat(300));
+    site.dir("in")?;
+    site.dir("in/deep")?;
+    site.file("in/file", b"inside")?;
+    site.dir("other")?;
+    site.file("other/there", b"beyond")?;
+    site.dir("other/directory")?;
+    for (text, link) in [("../in", "other/back"), ("loop", "other/loop"), ("nowhere", "other/dangling")] {
+        site.link(text, link)?;
+    }
+    for (text, link) in [
+        ("../other/there", "in/to-file"),
+        ("../other/absent", "in/to-absent"),
+        ("../other/absent/absent", "in/to-absent-deep"),
+        ("../other/there/below", "in/below-file"),
+        (&format!("{root}/other/there"), "in/absolute"),
+        ("../other", "in/to-directory"),
+        ("../other/loop", "in/to-loop"),
+        ("../other/dangling", "in/to-dangling"),
+        ("../other/back", "in/and-back"),
+        ("../other/../in", "in/around"),
+        (&long, "in/to-long"),
+        ("..", "in/up"),
+        ("../absent", "in/beside"),
+    ] {
+        site.link(text, link)?;
+    }
+    for (text, link) in [
+        ("file", "in/link"),
+        ("../in/file", "in/round"),
+        ("deep/../file", "in/dots"),
+        (&format!("{root}/in/file"), "in/by-root"),
+    ] {
+        site.link(text, link)?;
+    }
+    let (held, deep) = (site.target("in")?, site.target("in/deep")?);
+    for within in [vec![held.clone()], vec![deep.clone(), held.clone()], vec![held, deep]] {
+        let own = site.reaching(Scope { within: Some(within), ..Scope::default() });
+        for path in ["in/file", "in/link", "in/round", "in/dots", "in/by-root", "in/../in/file"] {
+            own.reads(path, b"inside").await?;
         }
+        for path in [
+            "",
+            "other/there",
+            "other/absent",
+            "other/../in/file",
+            "absent/../in/file",
+            "in/to-file",
+            "in/to-absent",
+            "in/to-absent/below",
+            "in/to-absent-deep",
+            "in/below-file",
+            "in/absolute",
+            "in/to-directory",
+            "in/to-directory/there",
+            "in/to-loop",
+            "in/to-dangling",
+            "in/and-back/file",
+            "in/around/file",
+            "in/to-long",
+            "in/up",
+            "in/beside",
+        ] {
+            is_outside(&own, path).await?;
+        }
+        own.done(vec![own.make_dir("in/made/below", guard_core::port::Parents::Make)?]).await?;
+        own.done(vec![own.remove_dir("in/made/below")?, own.remove_dir("in/made")?]).await?;
+    }
+    let nowhere = site.reaching(Scope { within: Some(Vec::new()), ..Scope::default() });
+    for path in ["", "in/file", "in/link", "absent"] {
+        is_outside(&nowhere, path).await?;
     }
     Ok(())
 }

@@ -45,6 +45,8 @@ cases! {
     links::dot_dot_after_a_link_is_the_kernels => "`link/..` is the parent of what the link leads to.",
     links::a_link_to_the_roots_other_spelling_is_inside => "An absolute link that spells the root as it was opened, through a link, leads inside.",
     links::escapes_are_refused_for_every_request => "Links, `..` and absolute paths that lead outside are refused, also where the rest would come back, and where a string prefix would match.",
+    links::a_link_enters_only_the_roots_that_are_reached => "A link leads into no root that the request does not reach, whatever is there.",
+    links::a_path_leads_only_to_what_it_is_held_to => "A path leads through and to nothing but the directories that the request is held to, whatever is there.",
     links::another_place_than_expected_is_told_and_left_alone => "A path that leads elsewhere than demanded is reported with where it leads and what is there, and nothing is made.",
     links::a_place_behind_a_link_is_changed_where_it_was_expected => "A path through a link acts where it leads, if that was demanded, and the link stays.",
     links::dangling_links_are_told_as_themselves => "A dangling link is reported as the link, at its own path.",
