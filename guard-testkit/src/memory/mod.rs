@@ -255,16 +255,8 @@ impl FileOps for Memory {
         let mut state = self.lock();
         let (path, ino) = resolve::physical_directory(&state.tree, &spec.path)?;
         let identity = ino.to_string();
-        let spelling = spec.path.clone();
-        let known = state.roots.iter().position(|root| root.path == path && root.ino == ino);
-        let index = known.unwrap_or(state.roots.len());
-        if known.is_none() {
-            state.roots.push(RootDir { ino, path: path.clone(), spellings: vec![path.clone()] });
-        }
-        let spellings = &mut state.roots[index].spellings;
-        if !spellings.contains(&spelling) {
-            spellings.push(spelling);
-        }
+        let index = state.roots.len();
+        state.roots.push(RootDir { ino, path: path.clone(), spellings: [path.clone(), spec.path.clone()] });
         Ok(Root { id: RootId(index as u32), path, identity })
     }
 

@@ -17,7 +17,7 @@ pub(super) struct RootDir {
     pub(super) ino: Ino,
     pub(super) path: TargetPath,
     /// Its path, and the spellings that it was opened by.
-    pub(super) spellings: Vec<TargetPath>,
+    pub(super) spellings: [TargetPath; 2],
 }
 
 /// Where a path led.
@@ -136,10 +136,13 @@ impl<'a> Walk<'a> {
                 return Err(OpError::NotFound { path: self.here()?.to_string() });
             }
             if self.inside.pop().is_none() {
-                let link = step.of_link.ok_or(OpError::OutsideRoot)?;
                 let mut above = bytes_of(&self.root.path);
                 above.pop();
-                self.leave(link, above)?;
+                match step.of_link {
+                    Some(link) => self.leave(link, above)?,
+                    // From the top of a root that is in another one.
+                    None => self.enter_root(&above, None)?,
+                }
             }
             return Ok(None);
         }
@@ -198,17 +201,22 @@ impl<'a> Walk<'a> {
         let plain = names[ups..].iter().take_while(|name| *name != b"..").count();
         above.extend_from_slice(&names[ups..ups + plain]);
         self.steps.drain(..ups + plain);
+        self.enter_root(&above, Some(link))
+    }
+
+    /// Goes on from the root of which a spelling holds the absolute path of `names`.
+    fn enter_root(&mut self, names: &[Vec<u8>], of_link: Option<usize>) -> Result<(), OpError> {
         let roots = &self.state.roots;
         let spellings = roots
             .iter()
             .enumerate()
             .filter(|(id, _)| self.scope.enters(RootId(*id as u32)))
             .flat_map(|(_, root)| root.spellings.iter().map(move |spelling| (root, spelling)))
-            .filter_map(|(root, spelling)| Some((root, rest_below(&above, spelling)?)));
+            .filter_map(|(root, spelling)| Some((root, rest_below(names, spelling)?)));
         // The most specific root is the one that leaves the least to walk.
         let (root, rest) = spellings.min_by_key(|(_, rest)| rest.len()).ok_or(OpError::OutsideRoot)?;
         self.enter(root)?;
-        self.push_front(rest.iter().map(Vec::as_slice), Some(link));
+        self.push_front(rest.iter().map(Vec::as_slice), of_link);
         Ok(())
     }
 

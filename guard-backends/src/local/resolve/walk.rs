@@ -109,13 +109,12 @@ impl Walk<'_> {
         if self.held.pop().is_some() {
             return Ok(());
         }
+        let mut above = self.here();
+        above.pop();
         match self.pending.last() {
-            Some(Pending { of: Origin::Link, .. }) => {
-                let mut above = self.here();
-                above.pop();
-                self.leave(above)
-            }
-            _ => Err(OpError::OutsideRoot),
+            Some(Pending { of: Origin::Link, .. }) => self.leave(above),
+            // From the top of a root that is in another one.
+            _ => self.enter_root(&above),
         }
     }
 
@@ -161,12 +160,17 @@ impl Walk<'_> {
             above.pop();
         }
         above.extend(std::iter::from_fn(|| names.next_if(|name| name != b"..")));
-        let (root, rest) =
-            self.local.roots.holding(&above, self.scope, self.local.position)?.ok_or(OpError::OutsideRoot)?;
+        self.pending.push(Pending { names: names.collect(), of: Origin::Link });
+        self.enter_root(&above)
+    }
+
+    /// Goes on from the root of which a spelling holds the absolute path of `names`.
+    fn enter_root(&mut self, names: &[Vec<u8>]) -> Result<(), OpError> {
+        let holding = self.local.roots.holding(names, self.scope, self.local.position)?;
+        let (root, rest) = holding.ok_or(OpError::OutsideRoot)?;
         self.root = root;
         self.held.clear();
-        let names = rest.into_iter().chain(names).collect();
-        self.pending.push(Pending { names, of: Origin::Link });
+        self.pending.push(Pending { names: rest.into(), of: Origin::Link });
         Ok(())
     }
 

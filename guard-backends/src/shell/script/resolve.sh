@@ -370,7 +370,8 @@ g_up() {
         return
     fi
     if [ "$g_level" -eq 0 ]; then
-        g_fail outside "${g_cwd%/}/.." 'resolving'
+        # From the top of a root that is in another one.
+        g_enter_root "${g_root%/*}"
         return
     fi
     g_leave "${g_root%/*}"
@@ -437,7 +438,13 @@ g_leave() {
         *) g_names= ;;
         esac
     done
-    g_k=0 g_best= g_longest=
+    eval "g_wn_$g_level=\$g_names"
+    g_enter_root "$g_whole"
+}
+
+# Goes on from the root of which a path or spelling holds the absolute path WHOLE.
+g_enter_root() {
+    g_whole=$1 g_k=0 g_best= g_longest=
     while [ "$g_k" -lt "$g_nroots" ]; do
         eval "g_base=\$g_root_$g_k g_other=\$g_rsp_$g_k"
         case $g_reach in
@@ -458,12 +465,11 @@ g_leave() {
         g_k=$((g_k + 1))
     done
     if [ -z "$g_best" ]; then
-        g_fail outside "$g_whole/$g_names" 'resolving'
+        g_fail outside "$g_whole" 'resolving'
         return
     fi
     g_at_root "$g_best" || return
-    g_rest=${g_whole#"${g_longest%/}"}/$g_names
-    eval "g_wn_$g_level=\$g_rest"
+    eval "g_wn_$g_level=\${g_whole#\"\${g_longest%/}\"}/\$g_wn_$g_level"
 }
 
 # Ends the walk at a name that is not there.

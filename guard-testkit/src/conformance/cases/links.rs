@@ -84,6 +84,33 @@ pub(super) async fn dot_dot_after_a_link_is_the_kernels(site: Site) -> Result<()
     }
 }
 
+pub(super) async fn dot_dot_out_of_a_root_in_a_root_is_in_the_outer_one(site: Site) -> Result<(), Broken> {
+    site.dir("a")?;
+    site.dir("a/inner")?;
+    site.file("a/file", b"bytes")?;
+    let path = site.target("a/inner")?;
+    site.link(path.as_str(), "into")?;
+    site.link("../file", "a/inner/up")?;
+    let inner = site.ops.open_root(&RootSpec { path }).await?;
+    for (root, path, to) in [
+        (site.root.id, "into/..", "a"),
+        (site.root.id, "into/../file", "a/file"),
+        (site.root.id, "into/up", "a/file"),
+        (inner.id, "../file", "a/file"),
+        (inner.id, "up", "a/file"),
+        (inner.id, "../../into/up", "a/file"),
+    ] {
+        let ask = |site: &Site| guard_core::port::Ask { root, ..site.ask(path, Last::Follow) };
+        let found = site.ops.stat(&[ask(&site)]).await?.pop();
+        same(path, &found.map(|found| found.map(|found| found.resolved)), &Some(Ok(site.target(to)?)))?;
+        // Of one that does not reach the outer root it is the way out.
+        let held = site.reaching(Scope { roots: Some(vec![inner.id]), ..Scope::default() });
+        let found = held.ops.stat(&[ask(&held)]).await?.pop();
+        same(path, &found.map(|found| found.map(|found| found.resolved)), &Some(Err(OpError::OutsideRoot)))?;
+    }
+    Ok(())
+}
+
 pub(super) async fn a_link_to_the_roots_other_spelling_is_inside(site: Site) -> Result<(), Broken> {
     site.file("file", b"bytes")?;
     site.world.symlink(site.root.path.as_str().as_bytes(), &site.out("spelling"))?;

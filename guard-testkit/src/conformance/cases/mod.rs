@@ -43,6 +43,7 @@ cases! {
     content::a_source_that_lies_publishes_nothing => "Content whose source gives fewer, more or other bytes than announced, or fails, publishes nothing.",
     links::links_inside_are_followed => "Relative and absolute links that stay inside the root are followed, and the reply says where they led.",
     links::dot_dot_after_a_link_is_the_kernels => "`link/..` is the parent of what the link leads to.",
+    links::dot_dot_out_of_a_root_in_a_root_is_in_the_outer_one => "`..` at the top of a root that is in another one leads into that, if it is reached.",
     links::a_link_to_the_roots_other_spelling_is_inside => "An absolute link that spells the root as it was opened, through a link, leads inside.",
     links::escapes_are_refused_for_every_request => "Links, `..` and absolute paths that lead outside are refused, also where the rest would come back, and where a string prefix would match.",
     links::a_link_enters_only_the_roots_that_are_reached => "A link leads into no root that the request does not reach, whatever is there.",
