@@ -6,7 +6,7 @@ mod fake;
 
 use std::time::Duration;
 
-use fake::{Controller, Fake, Heard, Say, change, commit, open, place, put};
+use fake::{Controller, Fake, Heard, NONCE, Say, change, commit, open, place, put};
 use guard_backends::shell::wire::{
     Applied, Change, Effect, Failed, Look, Options, Part, Pre, Problem, Record, ReplyEvent, Request, RootRef,
     Scope, State, Verb,
@@ -580,6 +580,23 @@ async fn round_trips_requests_and_bytes_are_counted() {
     controller.session.input.shutdown().await.unwrap();
     controller.rest().await;
     assert_eq!(traffic.counted().requests.commit, 0);
+}
+
+/// A shell tells of the directories that it makes while the rest of the request is still on its way.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_noted_before_a_request_is_whole_is_no_answer() {
+    let traffic = Traffic::new();
+    let made = Record::Made { change: 0, path: b"/d".to_vec() };
+    let fake = Fake { notes: vec![made.clone()], ..echo() };
+    let mut controller = Controller::open(&Counting::new(fake, &traffic)).await;
+    let (request, bytes) = controller.request(commit(vec![put("/d/x", b"12345")]), b"12345");
+    let (before, tail) = bytes.split_at(bytes.len() - request.tail(NONCE).len());
+    controller.session.input.write_all(before).await.unwrap();
+    let noted = controller.until(|event| matches!(event, ReplyEvent::Record { .. })).await;
+    assert_eq!(noted, [ReplyEvent::Record { seq: 1, record: made }]);
+    controller.session.input.write_all(tail).await.unwrap();
+    controller.reply(&request).await;
+    assert_eq!((traffic.counted().trips, traffic.counted().requests.commit), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

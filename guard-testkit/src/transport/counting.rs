@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use guard_backends::shell::wire::{RequestEvent, boot_len};
+use guard_backends::shell::wire::{Record, ReplyEvent, RequestEvent, boot_len};
 use guard_core::port::{Machine, Session, TargetId, Transport, TransportError};
 
-use super::frames::{self, Requests};
+use super::frames::{self, Replies, Requests};
 use super::line::{self, From, To};
 use super::method_of;
 use crate::wrap::{Counts, Method};
@@ -27,7 +27,8 @@ pub struct Counted {
     /// Sessions that were started.
     pub sessions: u64,
     /// How often the controller asked and then got an answer: what it sends before the answer begins is one question.
-    /// A request that needs another look in between costs two. The start of a session is none.
+    /// A request that needs another look in between costs two. The start of a session is none, and what a commit notes
+    /// on the way is no answer: nobody waits for it.
     pub trips: u64,
     /// Requests that were sent whole.
     pub requests: Counts,
@@ -82,9 +83,9 @@ impl<T: Transport> Transport for Counting<T> {
         let (session, to_shell, from_shell) = line::between(self.inner.start(command).await?);
         self.traffic.lock().sessions += 1;
         let asked = Arc::new(Mutex::new(false));
-        let (requests, _) = frames::of_session(boot_len(command));
+        let (requests, replies) = frames::of_session(boot_len(command));
         tokio::spawn(ask(to_shell, requests, self.traffic.clone(), Arc::clone(&asked)));
-        tokio::spawn(tell(from_shell, self.traffic.clone(), asked));
+        tokio::spawn(tell(from_shell, replies, self.traffic.clone(), asked));
         Ok(session)
     }
 
@@ -130,13 +131,19 @@ async fn ask(
     }
 }
 
-async fn tell((mut from, mut to): (From, To), traffic: Traffic, asked: Arc<Mutex<bool>>) {
+async fn tell(
+    (mut from, mut to): (From, To),
+    mut replies: Replies,
+    traffic: Traffic,
+    asked: Arc<Mutex<bool>>,
+) {
     loop {
         let bytes = line::read(&mut from).await;
         if bytes.is_empty() {
             return;
         }
-        let answers = std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
+        let begins = replies.push(&bytes).iter().any(|piece| !piece.event.as_ref().is_some_and(is_note));
+        let answers = begins && std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
         {
             let mut counted = traffic.lock();
             counted.received += bytes.len() as u64;
@@ -146,4 +153,12 @@ async fn tell((mut from, mut to): (From, To), traffic: Traffic, asked: Arc<Mutex
             return;
         }
     }
+}
+
+/// Tells whether a commit notes something on its way, which may come before all of the request has left.
+const fn is_note(event: &ReplyEvent) -> bool {
+    matches!(
+        event,
+        ReplyEvent::Record { record: Record::Made { .. } | Record::Left { .. } | Record::Lost { .. }, .. }
+    )
 }

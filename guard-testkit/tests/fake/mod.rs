@@ -56,6 +56,8 @@ pub struct Fake {
     pub answer: Answer,
     /// What comes before the nonce and the hello.
     pub banner: &'static str,
+    /// What it tells of a request as soon as its head is there, before the tail.
+    pub notes: Vec<Record>,
     pub log: Arc<Mutex<Vec<Heard>>>,
     pub killed: Arc<Mutex<usize>>,
 }
@@ -66,6 +68,7 @@ impl Fake {
             target: TargetId::new("fake"),
             answer: Arc::new(answer),
             banner: "",
+            notes: Vec::new(),
             log: Arc::default(),
             killed: Arc::default(),
         }
@@ -146,7 +149,11 @@ impl Fake {
                     Ok(Some(RequestEvent::Boot(_))) => hello(),
                     Ok(Some(RequestEvent::Request(one))) => {
                         self.note(Heard::Request(one.clone()));
-                        let out = if one.has_tail() { Vec::new() } else { reply(&one, (self.answer)(&one)) };
+                        let out = if one.has_tail() {
+                            self.notes.iter().flat_map(|note| note.encode(NONCE, one.seq)).collect()
+                        } else {
+                            reply(&one, (self.answer)(&one))
+                        };
                         request = Some(one);
                         out
                     }
@@ -263,7 +270,7 @@ impl Controller {
         rest
     }
 
-    async fn until(&mut self, is_last: impl Fn(&ReplyEvent) -> bool) -> Vec<ReplyEvent> {
+    pub async fn until(&mut self, is_last: impl Fn(&ReplyEvent) -> bool) -> Vec<ReplyEvent> {
         let (mut events, mut bytes) = (Vec::new(), vec![0; 4096]);
         loop {
             while let Some(event) = self.replies.take().unwrap() {
