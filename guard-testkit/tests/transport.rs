@@ -70,7 +70,7 @@ async fn every_path_of_a_request_is_the_folders_and_nothing_else_is_changed() {
     };
     let (mut request, _) = controller.request(verb("/srv/app", "/etc"), b"");
     request.roots = roots("/srv/app", "/etc");
-    let bytes = [request.encode(fake::NONCE), b"/srv/app".to_vec(), request.tail(fake::NONCE)].concat();
+    let bytes = [request.encode(NONCE), b"/srv/app".to_vec(), request.tail(NONCE)].concat();
     controller.session.input.write_all(&bytes).await.unwrap();
     controller.reply(&request).await;
 
@@ -261,7 +261,7 @@ async fn without_a_fault_everything_comes_through_and_is_counted() {
     let Heard::Request(heard) = &fake.heard()[0] else { panic!("{:?}", fake.heard()) };
     assert_eq!(heard, &asked);
     assert_eq!((faults.sessions(), faults.starts(), faults.pending(), faults.orphans()), (2, 2, 0, 0));
-    let whole = asked.encode(fake::NONCE).len() + 5 + asked.tail(fake::NONCE).len();
+    let whole = asked.encode(NONCE).len() + 5 + asked.tail(NONCE).len();
     let requests = faults.requests();
     assert_eq!(requests[0], (Method::Commit, whole as u64));
     assert_eq!(requests[1].0, Method::OpenRoot);
@@ -402,7 +402,7 @@ async fn a_commit_is_held_before_its_tail_until_the_gate_is_opened() {
     gate.reached().await;
     assert_eq!(
         faults.bytes().to_shell,
-        (fake::boot().len() + request.encode(fake::NONCE).len() + 5) as u64 + faults.requests()[0].1
+        (fake::boot().len() + request.encode(NONCE).len() + 5) as u64 + faults.requests()[0].1
     );
     assert!(!fake.heard().contains(&Heard::Go(b"12345".to_vec())));
     gate.open();
