@@ -45,8 +45,9 @@ pub(crate) fn is_allowed(swap: Swap, code: Code) -> bool {
         | Code::MetadataLoss
         // A tool and the shell see it at different instants: nothing is known, and nothing was done.
         | Code::StateUnavailable => true,
-        // Of a version that another call put there, which was refused when somebody had moved what it put.
-        Code::NoMatch => swap == Swap::File,
+        // Of a version that another call put there: one that was refused when somebody had moved what it put, or one that
+        // made the directory again while it was away, and whose directory stepped aside between reading and editing.
+        Code::NoMatch => swap != Swap::Parent,
         Code::NotADirectory => swap != Swap::File,
         Code::Exists => matches!(swap, Swap::Slowly | Swap::MovedOut),
         _ => false,
