@@ -223,6 +223,34 @@ async fn a_source_is_put_back_where_the_destination_was_replaced_while_it_was_ta
     }
 }
 
+/// What has the temporary name of a copy, of another writer, is named also where the move itself fails.
+#[tokio::test]
+async fn what_has_the_temporary_name_of_a_copy_is_named_whatever_failed() {
+    // The destination is replaced right after it was made, and while the source is taken away.
+    for rival_at in [0, 1] {
+        let exposed = AtomicUsize::new(0);
+        let ws = Ws::watched(by_copy(), move |step, dir| match step {
+            "staged" => {
+                let mut paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+                rename_over(&paths.find(|path| path.to_str().unwrap().contains("/.guard-")).unwrap(), "junk");
+            }
+            "exposed" if exposed.fetch_add(1, Ordering::Relaxed) == rival_at => {
+                rename_over(&dir.join("g"), "theirs");
+            }
+            _ => {}
+        })
+        .await;
+        ws.write("f", "seen");
+        let error = ws.commit(ws.move_to("f", content("seen"), "g")).await.unwrap_err();
+        assert_at_destination(&error, &ws.target("g"));
+        assert_eq!((ws.read("f"), ws.read("g")), (b"seen".to_vec(), b"theirs".to_vec()));
+        let [temp] = &ws.temps()[..] else { panic!("{:?}", ws.tree()) };
+        assert_eq!(ws.read(temp), b"junk");
+        let [Fate::Left { what }] = &error.fates[..] else { panic!("{error:?}") };
+        assert!(what.contains(temp.as_str()), "at {rival_at}: {what}");
+    }
+}
+
 #[tokio::test]
 async fn a_link_that_replaces_a_copied_link_is_not_taken_for_it() {
     let ws = Ws::once(by_copy(), "exposed", |dir| {

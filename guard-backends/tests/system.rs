@@ -279,6 +279,34 @@ async fn a_bind_mounted_file_is_busy_and_written_in_place_only_when_asked() {
     }
 }
 
+/// A temporary name that another writer took while a file was written in place: what it has is not removed, and is named.
+#[tokio::test]
+async fn what_has_the_temporary_names_of_a_file_written_in_place_stays_and_is_named() {
+    let name = "what_has_the_temporary_names_of_a_file_written_in_place_stays_and_is_named";
+    if rerun::with_mounts(name) == Body::Done {
+        return;
+    }
+    let ws = Ws::once(Local::builder(), "exposed", |dir| {
+        let temps: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        for temp in temps.iter().filter(|path| path.to_str().unwrap().contains("/.guard-")) {
+            common::rename_over(temp, "theirs");
+        }
+    })
+    .await;
+    ws.write("outside", "old");
+    ws.write("f", "");
+    mount(&["--bind", ws.path("outside").to_str().unwrap()], &ws.path("f"));
+    let mut change = batch(vec![ws.put("f", content("old"), "new")]);
+    change.in_place = InPlace::DangerNotAtomic;
+    let done = ws.batch(change).await.unwrap().changes.remove(0);
+    assert_eq!((ws.read("f"), ws.temps().len()), (b"new".to_vec(), 2), "{:?}", ws.tree());
+    for temp in ws.temps() {
+        assert_eq!(ws.read(&temp), b"theirs");
+        assert!(done.left.iter().any(|left| left.contains(&temp)), "{temp} of {:?}", done.left);
+    }
+    umount(&ws.path("f"));
+}
+
 #[tokio::test]
 async fn a_move_between_mounts_of_one_filesystem_is_a_copy_that_is_found_out_late() {
     if rerun::with_mounts("a_move_between_mounts_of_one_filesystem_is_a_copy_that_is_found_out_late")

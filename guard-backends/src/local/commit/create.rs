@@ -21,8 +21,8 @@ pub(super) struct Created {
     ours: Thing,
     /// Another name of the same inode, which has all that is in it.
     twin: Option<Site>,
-    /// The temporary name, where it could not be removed.
-    rest: Option<String>,
+    /// What stays of the staged content beside it.
+    rest: Fate,
 }
 
 /// Publishes a staged content as a new file.
@@ -53,15 +53,9 @@ pub(super) fn place(
         Err(Errno::EXIST) => return Err(staged.give_up(site, taken(site, destination))),
         Err(errno) if sys::cannot_link(errno) => {
             let written = exclusively(cx, index, site, &staged, destination, refill);
-            let name = staged.name.clone();
-            let fate = staged.discard(site);
-            match (written, fate) {
-                // What stays is said when the batch is over.
-                (Ok(thing), Fate::Left { .. }) => (thing, Tier::CreatedNonatomic, name),
-                (Ok(thing), _) => (thing, Tier::CreatedNonatomic, None),
-                (Err(failed), fate) => {
-                    return Err(Failed { fate: super::worse(failed.fate, fate), ..failed });
-                }
+            match written {
+                Ok(thing) => (thing, Tier::CreatedNonatomic, staged.discard(site)),
+                Err(failed) => return Err(staged.give_up(site, failed)),
             }
         }
         Err(errno) => return Err(staged.give_up(site, fail(errno, "creating", site))),
@@ -76,20 +70,20 @@ fn taken(site: &Site, destination: bool) -> CommitFailure {
     CommitFailure::Precondition { resolved: site.path.clone(), found: look::found(site), destination }
 }
 
-/// Gives the staged file its name, if nothing has it; returns the temporary one if it could not be removed.
-fn without_replacing(cx: &Cx<'_>, site: &Site, staged: &Staged) -> rustix::io::Result<Option<String>> {
+/// Gives the staged file its name, if nothing has it; returns what stays under the temporary one.
+fn without_replacing(cx: &Cx<'_>, site: &Site, staged: &Staged) -> rustix::io::Result<Fate> {
     let name = site.name.as_bytes();
     let Some(temp) = &staged.name else {
-        return link_unnamed(&staged.file, site).map(|()| None);
+        return link_unnamed(&staged.file, site).map(|()| Fate::Untouched);
     };
     if cx.offers(Tier::Exchange) {
         match sys::rename_noreplace(&site.dir, temp.as_bytes(), &site.dir, name) {
             Err(errno) if sys::is_unsupported(errno) => {}
-            done => return done.map(|()| None),
+            done => return done.map(|()| Fate::Untouched),
         }
     }
     sys::link(&site.dir, temp.as_bytes(), &site.dir, name)?;
-    Ok(sys::unlink(&site.dir, temp.as_bytes()).is_err().then(|| temp.clone()))
+    Ok(staged.clear(site))
 }
 
 /// Names a file that has no name: open(2), `O_TMPFILE`, where this is the way without privileges.
@@ -165,7 +159,7 @@ impl Created {
     /// The caller knows that it did: what only happens to be there is another writer's.
     pub(super) fn new(cx: &Cx<'_>, index: usize, site: &Site, ours: Thing) -> Self {
         let undo = cx.temp(index, Role::Undo);
-        Self { site: site.clone(), undo, ours, twin: None, rest: None }
+        Self { site: site.clone(), undo, ours, twin: None, rest: Fate::Untouched }
     }
 
     /// Takes a second name that this commit gave an inode; while the first is there, nothing is lost with it.
@@ -186,7 +180,7 @@ impl Created {
     /// Fails if another writer has the name by now, or wrote to what was put there.
     pub(super) fn is_whole(&self) -> Result<(), Failed> {
         let came = look::judge(&self.site, &self.site.name);
-        if came.is(&self.ours) { Ok(()) } else { Err(lost(&self.site, &came)) }
+        if came.is(&self.ours) { Ok(()) } else { Err(self.lost(&came)) }
     }
 
     /// Fails if another writer has the name by now.
@@ -194,14 +188,18 @@ impl Created {
         if look::id(&self.site, &self.site.name) == self.ours.id() {
             return Ok(());
         }
-        Err(lost(&self.site, &look::judge(&self.site, &self.site.name)))
+        Err(self.lost(&look::judge(&self.site, &self.site.name)))
+    }
+
+    fn lost(&self, came: &Thing) -> Failed {
+        let Failed { cause, fate } = lost(&self.site, came);
+        Failed { cause, fate: super::worse(fate, self.rest.clone()) }
     }
 }
 
 impl Done for Created {
     fn undo(self: Box<Self>, cx: &Cx<'_>) -> Fate {
         let Self { site, undo, ours, twin, rest } = *self;
-        let rest = clear_rest(&site, rest.as_deref(), &ours);
         let fate = match remove::set_aside(cx, &site, &undo) {
             Ok(()) => take_back(cx, &site, &undo, &ours, twin.as_ref()),
             // Another writer removed it already.
@@ -212,7 +210,7 @@ impl Done for Created {
     }
 
     fn finish(self: Box<Self>, _cx: &Cx<'_>, end: &mut End) {
-        if let Fate::Left { what } = clear_rest(&self.site, self.rest.as_deref(), &self.ours) {
+        if let Fate::Left { what } = self.rest {
             end.left.push(what);
         }
     }
@@ -229,12 +227,6 @@ fn take_back(cx: &Cx<'_>, site: &Site, undo: &str, ours: &Thing, twin: Option<&S
         Ok(()) => left(site, &site.name, "another writer's content is there, and was left alone"),
         Err(_) => left(site, undo, "another writer's content, whose name was taken again"),
     }
-}
-
-fn clear_rest(site: &Site, rest: Option<&str>, ours: &Thing) -> Fate {
-    rest.map_or(Fate::Untouched, |rest| {
-        look::clear(site, rest, ours, "a temporary name of the new content, which could not be removed")
-    })
 }
 
 /// Refuses what is at a destination instead of what this commit put there.

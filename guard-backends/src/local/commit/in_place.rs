@@ -36,8 +36,14 @@ pub(super) fn publish(cx: &Cx<'_>, work: &mut Work<'_>, staged: Staged) -> Resul
         let old = std::mem::replace(&mut work.old, Old::nothing());
         cx.permit(Tier::InPlace).map_err(Failed::from).and_then(|()| overwrite(cx, work, &staged, old))
     };
-    let fate = staged.discard(site);
-    result.map_err(|failed| Failed { fate: super::worse(failed.fate, fate), ..failed })
+    match (result, staged.discard(site)) {
+        (Ok(published), Fate::Left { what }) => {
+            work.left.push(what);
+            Ok(published)
+        }
+        (Ok(published), _) => Ok(published),
+        (Err(failed), fate) => Err(Failed { fate: super::worse(failed.fate, fate), ..failed }),
+    }
 }
 
 fn overwrite(cx: &Cx<'_>, work: &Work<'_>, staged: &Staged, old: Old) -> Result<Published, Failed> {
@@ -148,8 +154,8 @@ impl Done for Overwritten {
 
     fn finish(self: Box<Self>, cx: &Cx<'_>, end: &mut End) {
         let Self { site, backup, keep, .. } = *self;
-        let Some(name) = backup.name.clone() else { return };
-        let thing = look::judge(&site, &name);
+        let Staged { file, name: Some(name), meta, len, digest } = backup else { return };
+        let thing = Thing::Regular(Regular { file: Some(file), meta, len, digest: Some(digest) });
         Aside::new(name, thing, Old::nothing(), keep).finish(cx, &site, end);
     }
 }

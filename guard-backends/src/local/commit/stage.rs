@@ -38,10 +38,15 @@ pub(super) enum Start {
 }
 
 impl Staged {
-    /// Removes it, if it has a name and that is still its own.
+    /// Removes it, if it has a temporary name and that is still its own.
     ///
     /// It was never at a name that others know, so that whatever is in it is ours.
     pub(super) fn discard(self, site: &Site) -> Fate {
+        self.clear(site)
+    }
+
+    /// Takes the temporary name from it, if it has one and that is still its own.
+    pub(super) fn clear(&self, site: &Site) -> Fate {
         let Some(name) = &self.name else { return Fate::Untouched };
         match sys::lstat(&site.dir, name.as_bytes()) {
             Ok(Some(meta)) if meta.id == self.meta.id => match sys::unlink(&site.dir, name.as_bytes()) {
