@@ -11,9 +11,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use common::{RESOLVERS, Ws, assert_bytes, batch, content, mismatch, rename_over};
+use common::{RESOLVERS, Ws, assert_bytes, batch, chmod, content, mismatch, rename_over};
 use guard_backends::local::{Builder, Lease, Local};
 use guard_core::policy::{FileState, Precondition};
 use guard_core::port::{
@@ -300,6 +301,36 @@ async fn a_removed_directory_whose_name_another_writer_has_is_not_said_to_be_res
         }
         let there = fs::symlink_metadata(ws.path("d")).unwrap().file_type();
         assert_eq!((there.is_file(), there.is_symlink()), (rival == "file", rival == "link"));
+    }
+}
+
+/// A directory that is made again gets its attributes before others know it by its name, so that none of theirs does.
+#[tokio::test]
+async fn another_writers_directory_does_not_get_the_attributes_of_a_removed_one() {
+    for (way, builder) in WAYS {
+        let ws = Ws::watched(builder(), |step, dir| match step {
+            "published" if !dir.join("d").exists() => rename_over(&dir.join("last"), "theirs"),
+            "put-back" if dir.join("d").exists() => {
+                fs::rename(dir.join("d"), dir.join("away")).unwrap();
+                fs::rename(dir.join("theirs"), dir.join("d")).unwrap();
+            }
+            _ => {}
+        })
+        .await;
+        for (name, mode) in [("d", 0o750), ("theirs", 0o711)] {
+            ws.mkdir(name);
+            chmod(&ws.path(name), mode);
+        }
+        ws.write("last", "last");
+        let changes = vec![
+            ws.change("d", Precondition::Absent, Effect::RemoveDir),
+            ws.put("last", content("last"), "changed"),
+        ];
+        let error = ws.batch(batch(changes)).await.unwrap_err();
+        assert_eq!((error.at, &error.fates[0]), (Some(1), &Fate::Restored), "{way}");
+        let modes = ["away", "d"].map(|name| fs::metadata(ws.path(name)).unwrap().mode() & 0o7777);
+        assert_eq!(modes, [0o750, 0o711], "{way}");
+        assert!(ws.temps().is_empty(), "{way}");
     }
 }
 

@@ -8,7 +8,7 @@ use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use super::plan::Site;
-use super::{Cx, Done, End, Failed, Published, Work, beside, fail, left, look, metadata};
+use super::{Cx, Done, End, Failed, Published, Work, beside, fail, left, look, metadata, remove};
 use crate::local::sys::{self, Meta};
 use crate::temp::Role;
 
@@ -17,6 +17,8 @@ struct Removed {
     site: Site,
     fd: OwnedFd,
     meta: Meta,
+    /// Under which name an undo makes it again.
+    undo: String,
 }
 
 /// A directory that goes when what this batch displaced in it is gone.
@@ -56,7 +58,8 @@ pub(super) fn publish(cx: &Cx<'_>, work: &Work<'_>, before: &[Work<'_>]) -> Resu
         Err(errno) => return Err(fail(errno, "removing", site).into()),
     }
     cx.step(Step::Exposed(&site.path));
-    Ok(published.with(Removed { site: site.clone(), fd, meta }))
+    let undo = cx.temp(work.plan.index, Role::Undo);
+    Ok(published.with(Removed { site: site.clone(), fd, meta, undo }))
 }
 
 fn names(fd: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
@@ -87,30 +90,44 @@ fn going(cx: &Cx<'_>, meta: &Meta, before: &[Work<'_>]) -> Vec<String> {
     names.collect()
 }
 
+/// Makes a removed directory again, with what it had: under a temporary name, so that nothing is given to a directory
+/// that another writer puts at the name. Returns what it could not be given.
+fn make_again(cx: &Cx<'_>, removed: &Removed) -> rustix::io::Result<Option<Errno>> {
+    let Removed { site, fd, meta, undo } = removed;
+    sys::mkdir(&site.dir, undo.as_bytes())?;
+    let lost = match sys::open_directory(&site.dir, undo.as_bytes()) {
+        Ok(new) => {
+            metadata::restore(fd, meta, &new);
+            None
+        }
+        Err(errno) => Some(errno),
+    };
+    remove::rename_to_free(cx, site, undo, &site.name).inspect_err(|_| {
+        let _ = sys::rmdir(&site.dir, undo.as_bytes());
+    })?;
+    Ok(lost)
+}
+
 impl Done for Removed {
     fn undo(self: Box<Self>, cx: &Cx<'_>) -> Fate {
-        let Self { site, fd, meta } = *self;
-        let name = site.name.as_bytes();
-        let made = sys::mkdir(&site.dir, name);
+        let made = make_again(cx, &self);
+        let site = &self.site;
         cx.step(Step::PutBack(&site.path));
-        match made.map(|()| sys::open_directory(&site.dir, name)) {
-            Ok(Ok(new)) => {
-                metadata::restore(&fd, &meta, &new);
-                Fate::Restored
-            }
-            Ok(Err(errno)) => left(
-                &site,
+        match made {
+            Ok(None) => Fate::Restored,
+            Ok(Some(errno)) => left(
+                site,
                 &site.name,
                 &format!("the directory was made again, without its attributes: {errno}"),
             ),
             // Another process made one there: it has the last word, and a directory is a directory.
-            Err(Errno::EXIST) if look::found(&site) == FileState::Directory => Fate::Restored,
+            Err(Errno::EXIST) if look::found(site) == FileState::Directory => Fate::Restored,
             Err(Errno::EXIST) => left(
-                &site,
+                site,
                 &site.name,
                 "another writer's content is there; the directory could not be made again",
             ),
-            Err(errno) => left(&site, &site.name, &format!("the directory could not be made again: {errno}")),
+            Err(errno) => left(site, &site.name, &format!("the directory could not be made again: {errno}")),
         }
     }
 

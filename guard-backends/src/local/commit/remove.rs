@@ -76,20 +76,26 @@ pub(super) fn take_away(
     Ok(Removed { site: site.clone(), aside: Aside::new(temp, came, old, keep) })
 }
 
-/// Renames a name to a temporary one that nothing has.
+/// Renames a name to a temporary one that nothing has: it is derived from the commit's, so that nobody else has it,
+/// and a leftover of the same commit is not replaced.
 pub(super) fn set_aside(cx: &Cx<'_>, site: &Site, temp: &str) -> rustix::io::Result<()> {
-    let (name, temp) = (site.name.as_bytes(), temp.as_bytes());
+    rename_to_free(cx, site, &site.name, temp)
+}
+
+/// Renames within a directory to a name that nothing has; where the kernel cannot see to that, it is looked at just
+/// before.
+pub(super) fn rename_to_free(cx: &Cx<'_>, site: &Site, from: &str, to: &str) -> rustix::io::Result<()> {
+    let (from, to) = (from.as_bytes(), to.as_bytes());
     if cx.offers(Tier::Exchange) {
-        match sys::rename_noreplace(&site.dir, name, &site.dir, temp) {
+        match sys::rename_noreplace(&site.dir, from, &site.dir, to) {
             Err(errno) if sys::is_unsupported(errno) => {}
             done => return done,
         }
     }
-    // The name is derived from the commit's: nobody else has it, and a leftover of the same commit is not replaced.
-    if sys::lstat(&site.dir, temp)?.is_some() {
+    if sys::lstat(&site.dir, to)?.is_some() {
         return Err(Errno::EXIST);
     }
-    sys::rename_over(&site.dir, name, &site.dir, temp)
+    sys::rename_over(&site.dir, from, &site.dir, to)
 }
 
 /// Gives what is under a temporary name its old name, if nothing has that.
