@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::{Tree, Ws, assert_bytes, batch, content, mismatch, rename_over};
+use common::{RESOLVERS, Tree, Ws, assert_bytes, batch, content, mismatch, rename_over};
 use guard_backends::local::{Builder, Lease, Local};
 use guard_core::policy::{FileState, Precondition};
 use guard_core::port::{Change, CommitFailure, Effect, Fate, OpError, Parents, Tier};
@@ -298,4 +298,30 @@ async fn leftovers_are_found_below_a_root_and_nothing_else_is() {
     assert!(!left.incomplete && left.skipped.is_empty());
     assert!(ws.local.leftovers(ws.root.id, 2).await.unwrap().incomplete);
     assert_eq!(ws.tree(), before);
+}
+
+#[tokio::test]
+async fn a_directory_that_leaves_the_root_while_leftovers_are_sought_tells_nothing() {
+    for resolver in RESOLVERS {
+        let outside = tempfile::tempdir().unwrap();
+        let away = outside.path().join("away");
+        let to = away.clone();
+        // The second directory that is looked into: it was held when the root was.
+        let steps = AtomicUsize::new(0);
+        let ws = Ws::watched(Local::builder().resolver(resolver), move |step, dir| {
+            if step == "to-list" && steps.fetch_add(1, Ordering::Relaxed) == 1 {
+                fs::rename(dir.join("d"), &to).unwrap();
+                fs::write(to.join(".guard-outsideb"), "outside").unwrap();
+            }
+        })
+        .await;
+        ws.mkdir("d/e");
+        ws.write("d/e/.guard-outsidec", "outside");
+        ws.write(".guard-abcdefgh", "inside");
+        let left = ws.local.leftovers(ws.root.id, 1000).await.unwrap();
+        assert!(away.join("e").exists(), "{resolver:?}");
+        let found: Vec<_> = left.found.iter().map(|left| left.path.clone()).collect();
+        assert_eq!(found, [ws.target(".guard-abcdefgh")], "{resolver:?}");
+        assert_eq!(left.skipped, [format!("{}: not found", ws.target("d"))], "{resolver:?}");
+    }
 }

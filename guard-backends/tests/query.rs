@@ -17,6 +17,7 @@ use std::os::unix::net::UnixListener;
 
 use async_trait::async_trait;
 use common::{RESOLVERS, Ws, make_node, mkfifo};
+use guard_backends::local::Local;
 use guard_core::policy::{Digest, FileState, OtherKind};
 use guard_core::port::{Body, Contents, Depth, FileOps as _, Last, OpError, Page, Part, Sink, Want};
 use guard_testkit::skip::{self, Need};
@@ -275,6 +276,27 @@ async fn a_listing_is_sorted_by_bytes_and_cut_into_pages() {
             ws.local.list(&ws.ask(""), &Page { after: None, limit: 9 }).await.unwrap().entries.len(),
             1
         );
+    }
+}
+
+#[tokio::test]
+async fn a_directory_that_leaves_the_root_while_it_is_listed_is_not_what_is_listed() {
+    for resolver in RESOLVERS {
+        let outside = tempfile::tempdir().unwrap();
+        let away = outside.path().join("away");
+        let ws = Ws::once(Local::builder().resolver(resolver), "to-list", move |dir| {
+            fs::rename(dir.join("d"), &away).unwrap();
+            fs::write(away.join("outside"), "outside").unwrap();
+            fs::rename(dir.join("next"), dir.join("d")).unwrap();
+        })
+        .await;
+        ws.mkdir("d");
+        ws.mkdir("next");
+        ws.write("d/was", "");
+        ws.write("next/is", "");
+        let all = ws.local.list(&ws.ask("d"), &Page { after: None, limit: 9 }).await.unwrap();
+        let names: Vec<_> = all.entries.into_iter().map(|entry| entry.name).collect();
+        assert_eq!((names, all.resolved), (vec!["is".to_owned()], ws.target("d")), "{resolver:?}");
     }
 }
 

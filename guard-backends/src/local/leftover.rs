@@ -4,11 +4,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use guard_core::policy::{FileState, RootId, TargetPath};
-use guard_core::port::{Depth, Last, OpError, Scope};
+use guard_core::port::{Last, OpError, Scope, Step};
 use rustix::fs::Dir;
 
 use super::sys::{self, Kind};
-use super::{Inner, errno, read, resolve};
+use super::{Inner, errno, read, resolve, root};
 use crate::names;
 use crate::temp;
 
@@ -38,45 +38,73 @@ pub struct Leftovers {
     pub incomplete: bool,
 }
 
+/// A directory that is held, and its path.
+type Held = (Arc<OwnedFd>, TargetPath);
+
+/// What a walk found so far.
+#[derive(Default)]
+struct Walk {
+    result: Leftovers,
+    pending: Vec<Held>,
+}
+
 /// Looks below a root, following no link.
 pub(super) fn find(local: &Inner, root: RootId, max: u64) -> Result<Leftovers, OpError> {
     let top = resolve::resolve(local, (root, ""), Last::Itself, &Scope::default())?;
-    read::found(&top, Depth::State)?;
-    let mut result = Leftovers::default();
+    let mut walk = Walk { pending: vec![(top.dir, top.path)], ..Walk::default() };
     let mut left = max;
-    let mut pending: Vec<(Arc<OwnedFd>, TargetPath)> = vec![(top.dir, top.path)];
-    while let Some((dir, path)) = pending.pop() {
-        let names = match names(&dir, &path) {
-            Ok(names) => names,
-            Err(error) => {
-                result.skipped.push(error.to_string());
-                continue;
-            }
+    while let Some((dir, path)) = walk.pending.pop() {
+        local.step(Step::ToList(&path));
+        let seen = visit(&dir, &path, &mut left);
+        // It was held where its own directory was: it can be outside the root by now, with what was seen in it.
+        let there = root::is_at(&dir, &path, local.position);
+        let seen = match there {
+            Ok(true) => seen,
+            Ok(false) => Err(OpError::NotFound { path: path.to_string() }),
+            Err(error) => Err(error),
         };
-        for name in names {
-            let Some(rest) = left.checked_sub(1) else {
-                result.incomplete = true;
-                return Ok(result);
-            };
-            left = rest;
-            // A name that is not UTF-8 is none of ours, and what is below it cannot be addressed.
-            let Ok(name) = String::from_utf8(name) else { continue };
-            let Ok(path) = names::child(&path, &name) else { continue };
-            if temp::is_temp(name.as_bytes()) {
-                match read::state_at(&dir, name.as_bytes(), Some(DIGEST_MAX), &path) {
-                    Ok(state) => result.found.push(Leftover { path, state }),
-                    Err(error) => result.skipped.push(error.to_string()),
+        match seen {
+            Ok(Walk { result, pending }) => {
+                walk.result.found.extend(result.found);
+                walk.result.skipped.extend(result.skipped);
+                walk.pending.extend(pending);
+                if result.incomplete {
+                    walk.result.incomplete = true;
+                    break;
                 }
-            } else if matches!(sys::lstat(&dir, name.as_bytes()), Ok(Some(meta)) if meta.kind == Kind::Directory)
-            {
-                match sys::hold(&dir, name.as_bytes()) {
-                    Ok(fd) => pending.push((Arc::new(fd), path)),
-                    Err(errno) => result.skipped.push(errno::at(errno, "opening", &path).to_string()),
-                }
+            }
+            Err(error) => walk.result.skipped.push(error.to_string()),
+        }
+    }
+    Ok(walk.result)
+}
+
+/// Looks at the names of one directory.
+fn visit(dir: &OwnedFd, path: &TargetPath, left: &mut u64) -> Result<Walk, OpError> {
+    let mut walk = Walk::default();
+    for name in names(dir, path)? {
+        let Some(rest) = left.checked_sub(1) else {
+            walk.result.incomplete = true;
+            break;
+        };
+        *left = rest;
+        // A name that is not UTF-8 is none of ours, and what is below it cannot be addressed.
+        let Ok(name) = String::from_utf8(name) else { continue };
+        let Ok(path) = names::child(path, &name) else { continue };
+        let name = name.as_bytes();
+        if temp::is_temp(name) {
+            match read::state_at(dir, name, Some(DIGEST_MAX), &path) {
+                Ok(state) => walk.result.found.push(Leftover { path, state }),
+                Err(error) => walk.result.skipped.push(error.to_string()),
+            }
+        } else if matches!(sys::lstat(dir, name), Ok(Some(meta)) if meta.kind == Kind::Directory) {
+            match sys::hold(dir, name) {
+                Ok(fd) => walk.pending.push((Arc::new(fd), path)),
+                Err(errno) => walk.result.skipped.push(errno::at(errno, "opening", &path).to_string()),
             }
         }
     }
-    Ok(result)
+    Ok(walk)
 }
 
 fn names(dir: &OwnedFd, path: &TargetPath) -> Result<Vec<Vec<u8>>, OpError> {

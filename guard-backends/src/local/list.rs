@@ -1,13 +1,14 @@
 //! Listing a directory.
 
 use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
 
-use guard_core::port::{Ask, Entry, Listing, OpError, Page};
+use guard_core::port::{Ask, Entry, Listing, OpError, Page, Step};
 use rustix::fs::Dir;
 
 use super::Inner;
 use super::errno;
-use super::resolve;
+use super::resolve::{self, Spot};
 use super::state;
 use super::sys;
 use crate::names;
@@ -36,10 +37,19 @@ fn list_once(local: &Inner, ask: &Ask, page: &Page, after: &[u8]) -> Result<Opti
         rustix::io::Errno::LOOP => OpError::NotDirectory { path: spot.path.to_string() },
         errno => fail(errno),
     })?;
+    local.step(Step::ToList(&spot.path));
+    let listed = read_page(&spot, &fd, page, after);
+    // What went wrong in a directory that left its place is no more to be told than what is in it.
+    if spot.is_of(&fd, local.position)? { listed.map(Some) } else { Ok(None) }
+}
+
+/// Reads the names of one page, and what each of them is.
+fn read_page(spot: &Spot, fd: &OwnedFd, page: &Page, after: &[u8]) -> Result<Listing, OpError> {
+    let fail = |errno| errno::at(errno, "listing", &spot.path);
     let limit = page.limit as usize;
     let mut names: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut more = false;
-    for entry in Dir::read_from(&fd).map_err(fail)? {
+    for entry in Dir::read_from(fd).map_err(fail)? {
         let entry = entry.map_err(fail)?;
         let name = entry.file_name().to_bytes();
         if matches!(name, b"." | b"..") || name <= after {
@@ -54,15 +64,14 @@ fn list_once(local: &Inner, ask: &Ask, page: &Page, after: &[u8]) -> Result<Opti
     let next = more.then(|| Listing::cursor(names.last().map_or(after, Vec::as_slice)));
     let mut entries = Vec::with_capacity(names.len());
     for name in names {
-        let meta = sys::lstat(&fd, &name).map_err(fail)?;
+        let meta = sys::lstat(fd, &name).map_err(fail)?;
         // A name that is gone since is not listed.
         if meta.is_some() {
             let shown = names::escaped(&name);
-            let state = state::state(&fd, &name, meta, &shown)?;
+            let state = state::state(fd, &name, meta, &shown)?;
             let addressable = std::str::from_utf8(&name).is_ok();
             entries.push(Entry { name: shown, addressable, state });
         }
     }
-    let is_there = spot.is_of(&fd, local.position)?;
-    Ok(is_there.then_some(Listing { resolved: spot.path, entries, next }))
+    Ok(Listing { resolved: spot.path.clone(), entries, next })
 }

@@ -259,6 +259,7 @@ pub const fn name(step: &Step<'_>) -> &'static str {
         Step::PutBack(_) => "put-back",
         Step::Published(_) => "published",
         Step::Finished => "finished",
+        Step::ToList(_) => "to-list",
         Step::ToRead(..) => "to-read",
         Step::Reading(..) => "reading",
         _ => "new",

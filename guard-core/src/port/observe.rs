@@ -1,4 +1,4 @@
-//! The steps inside a commit and the bytes of a read, for progress bars and for tests that stop between two of them.
+//! The steps inside a commit, a listing and a read, for progress bars and for tests that stop between two of them.
 
 use guard_policy::TargetPath;
 
@@ -34,6 +34,8 @@ pub enum Step<'a> {
     Published(&'a TargetPath),
     /// The batch is over: synced, cleaned up.
     Finished,
+    /// The directory is open, and its names are about to be read.
+    ToList(&'a TargetPath),
     /// What is asked for of a file has so many bytes, as far as is known, and is about to be read.
     ToRead(&'a TargetPath, u64),
     /// So many of these bytes were read; the last of these steps has all of them, also where there are none. A file
@@ -41,7 +43,7 @@ pub enum Step<'a> {
     Reading(&'a TargetPath, u64),
 }
 
-/// Sees the steps of commits and reads.
+/// Sees the steps of commits, listings and reads.
 ///
 /// It is called on the thread or the task that does the work: blocking it stops the work there, and holds up whatever
 /// else needs that thread.

@@ -114,6 +114,7 @@ fn seen(step: Step<'_>) -> Seen {
         | Step::Exposed(path)
         | Step::Judged(path)
         | Step::PutBack(path)
+        | Step::ToList(path)
         | Step::ToRead(path, _)
         | Step::Reading(path, _)
         | Step::Published(path) => Some(path.clone()),
