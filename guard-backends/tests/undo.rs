@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use guard_backends::local::Local;
 use guard_backends::undo::{FileUndo, Limits};
-use guard_core::policy::{Access, Code, Digest};
+use guard_core::policy::{Access, Code, Digest, TargetPath};
 use guard_core::port::{FileOps, UndoError, UndoStore as _};
 use guard_core::{
     Actor, ApplyPatch, DeleteFile, EditFile, Guard, MakeDir, MoveFile, OpenError, ReadFile, Receipt,
@@ -272,4 +272,30 @@ async fn a_guard_of_this_machine_keeps_its_tools_away_from_what_it_keeps_itself(
         assert!(matches!(code(write), Code::SensitivePath | Code::Secret), "{place}");
     }
     assert_eq!(std::fs::read(kept).unwrap(), b"secret\n");
+}
+
+#[tokio::test]
+async fn no_root_is_granted_that_has_to_do_with_the_store_of_old_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |path: &str| dir.path().join(path);
+    for directory in ["ws", "data/guard", "beside"] {
+        std::fs::create_dir_all(at(directory)).unwrap();
+    }
+    symlink("data", at("link")).unwrap();
+    let store = Arc::new(FileUndo::open(at("data/guard/undo"), Limits::default()).unwrap());
+    std::fs::create_dir_all(at("data/guard/undo/below")).unwrap();
+    let local: Arc<dyn FileOps> = Arc::new(Local::builder().build().unwrap());
+    let builder = || Guard::builder(Arc::clone(&local)).undo(Arc::<FileUndo>::clone(&store));
+    let below = builder().root(target(&at("data/guard/undo/below")), Access::ReadWrite).open().await;
+    assert!(matches!(below, Err(OpenError::UndoInRoot { .. })));
+    let guard = builder().root(target(&at("ws")), Access::ReadWrite).open().await.unwrap();
+    let actor = guard.actor("main");
+    for granted in ["data", "data/guard", "data/guard/undo", "data/guard/undo/below", "link"] {
+        let path = TargetPath::new(at(granted).to_str().unwrap()).unwrap();
+        let refused = actor.grant(&path, Access::ReadOnly).await;
+        assert_eq!(refused.unwrap_err().refusal.code, Code::SensitivePath, "{granted}");
+    }
+    let path = target(&at("data/guard"));
+    assert_eq!(code(actor.read_file(ReadFile::new(path.as_str())).await), Code::OutsideRoot);
+    actor.grant(&target(&at("beside")), Access::ReadWrite).await.unwrap();
 }

@@ -173,7 +173,8 @@ impl Actor {
     /// # Errors
     ///
     /// `not-found` and `not-a-directory` for what is no directory on the target, `outside-root` where the actor is
-    /// held to other directories; [`Failure`] where the target cannot be asked.
+    /// held to other directories, `sensitive-path` for what holds the store of old bytes, or is in it; [`Failure`] where
+    /// the target cannot be asked.
     pub async fn grant(&self, root: &TargetPath, access: Access) -> Result<Access, Failure> {
         grant::grant(&self.state, root, access).await
     }

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guard_policy::{Access, Held, RootEntry, Roots, TargetPath};
+use guard_policy::{Access, Code, Held, Refusal, RootEntry, Roots, TargetPath};
 
 use crate::Failure;
 use crate::actor::ActorState;
+use crate::guard::is_one_in_the_other;
 use crate::port::RootSpec;
 use crate::refuse::op_error;
 
@@ -46,6 +47,10 @@ pub(crate) async fn grant(actor: &ActorState, path: &TargetPath, access: Access)
     let Held::To(held) = actor.rights.held(&opened.path) else {
         return Err(actor.rights.outside(path.as_str()).into());
     };
+    if actor.guard.undo_at.as_ref().is_some_and(|undo| is_one_in_the_other(undo, &opened.path)) {
+        let why = "the store of old bytes is there";
+        return Err(Refusal::new(Code::SensitivePath, path.as_str(), why).into());
+    }
     let aliases = if opened.path == *path { Vec::new() } else { vec![path.clone()] };
     let entry = RootEntry { id: opened.id, physical: opened.path, aliases, access };
     let physical = entry.physical.clone();

@@ -25,6 +25,8 @@ pub(crate) struct GuardState {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) audit: Option<Arc<dyn AuditSink>>,
     pub(crate) undo: Option<Arc<dyn UndoStore>>,
+    /// Where that store is, if it is among the files of the target and no root may hold it.
+    pub(crate) undo_at: Option<TargetPath>,
     pub(crate) environment: Option<String>,
     pub(crate) unsettled: Unsettled,
     pub(crate) tools: Definitions,
@@ -51,8 +53,8 @@ pub enum OpenError {
         /// What it says.
         place: String,
     },
-    /// The store of old bytes is in a root, where whatever works there could change it.
-    #[error("the store of old bytes, {place}, is in a root")]
+    /// The store of old bytes is in a root, where whatever works there could change it, or a root is in it.
+    #[error("the store of old bytes, {place}, is in a root, or a root is in it")]
     UndoInRoot {
         /// Where the store is.
         place: String,
@@ -149,6 +151,7 @@ impl GuardBuilder {
             entries.push(RootEntry { id: root.id, physical: root.path, aliases, access });
         }
         let roots = Arc::new(Roots::new(entries));
+        let mut undo_at = None;
         if self.ops.is_of_this_machine() {
             // What the guard itself keeps is on the machine of its target.
             let undo = self.undo.as_ref().and_then(|store| store.place());
@@ -157,9 +160,11 @@ impl GuardBuilder {
                 // A place that is no path would silently protect nothing.
                 let path =
                     TargetPath::new(place).map_err(|_| OpenError::Place { place: place.to_owned() })?;
-                let is_in_root = roots.entries().iter().any(|root| path.starts_with(&root.physical));
-                if Some(place) == undo && is_in_root && self.policy.restrict {
-                    return Err(OpenError::UndoInRoot { place: place.to_owned() });
+                if Some(place) == undo && self.policy.restrict {
+                    if roots.entries().iter().any(|root| is_one_in_the_other(&path, &root.physical)) {
+                        return Err(OpenError::UndoInRoot { place: place.to_owned() });
+                    }
+                    undo_at = Some(path);
                 }
                 self.policy.sensitive.push(place.to_owned());
             }
@@ -174,11 +179,17 @@ impl GuardBuilder {
                 approver: self.approver,
                 audit: self.audit,
                 undo: self.undo,
+                undo_at,
                 environment: self.environment,
                 unsettled: Unsettled::default(),
             }),
         })
     }
+}
+
+/// Tells whether one of two directories holds the other, or is it.
+pub(crate) fn is_one_in_the_other(one: &TargetPath, other: &TargetPath) -> bool {
+    one.starts_with(other) || other.starts_with(one)
 }
 
 /// Returns the policy's roots and what it allows beside them, as paths of the target.
