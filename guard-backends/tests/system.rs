@@ -17,8 +17,8 @@ use common::{RESOLVERS, Ws, assert_bytes, batch, chmod, content, mismatch, mount
 use guard_backends::local::Local;
 use guard_core::policy::{FileState, Precondition};
 use guard_core::port::{
-    Change, CommitFailure, Depth, Effect, Fate, FileOps as _, InPlace, Keep, OpError, Page, Parents, Part,
-    Tier, Want,
+    Change, CommitFailure, Depth, Effect, Fate, FileOps as _, InPlace, Keep, Mode, OpError, Page, Parents,
+    Part, Tier, Want,
 };
 use guard_testkit::rerun::{self, Body};
 use guard_testkit::skip::{self, Need};
@@ -269,10 +269,16 @@ async fn a_bind_mounted_file_is_busy_and_written_in_place_only_when_asked() {
         watched.write("outside", "in place");
         watched.write("b", "old");
         mount(&["--bind", watched.path("outside").to_str().unwrap()], &watched.path("f"));
-        let changes = vec![watched.put("f", content("in place"), "x"), watched.put("b", content("old"), "y")];
+        chmod(&watched.path("outside"), 0o640);
+        let mut first = watched.put("f", content("in place"), "x");
+        if let Effect::Put { mode, .. } = &mut first.effect {
+            *mode = Mode::Set(0o600);
+        }
+        let changes = vec![first, watched.put("b", content("old"), "y")];
         let error = watched.batch(asked(changes)).await.unwrap_err();
         assert_eq!((error.at, &error.fates[0]), (Some(1), &Fate::Restored));
         assert_eq!((watched.read("f"), watched.temps().len()), (b"in place".to_vec(), 0));
+        assert_eq!(fs::metadata(watched.path("outside")).unwrap().mode() & 0o7777, 0o640);
         for ws in [ws, watched] {
             umount(&ws.path("f"));
         }

@@ -10,6 +10,7 @@
 mod common;
 mod environment;
 mod facts;
+mod in_place;
 mod killed;
 mod lengths;
 mod limits;

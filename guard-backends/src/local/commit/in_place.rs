@@ -25,6 +25,8 @@ struct Overwritten {
     ours: Digest,
     backup: Staged,
     keep: bool,
+    /// What its mode was, if that was changed.
+    mode: Option<u32>,
 }
 
 /// Publishes a staged content by copying it into the file.
@@ -83,7 +85,11 @@ fn overwrite(cx: &Cx<'_>, work: &Work<'_>, staged: &Staged, old: Old) -> Result<
     let written = fill(site, &file, &staged.file, staged.digest);
     cx.step(Step::Exposed(&site.path));
     let keep = change.precondition == Precondition::DangerAny;
-    let overwritten = Overwritten { site: site.clone(), file, ours: staged.digest, backup, keep };
+    let mode = match change.effect {
+        Effect::Put { mode: Mode::Set(_), .. } => Some(meta.mode),
+        _ => None,
+    };
+    let overwritten = Overwritten { site: site.clone(), file, ours: staged.digest, backup, keep, mode };
     if let Err(cause) = written {
         let fate = match &cause {
             // Another writer wrote at the same time: what is there is not ours to take back.
@@ -131,9 +137,13 @@ fn fill(site: &Site, mut file: &File, from: &File, digest: Digest) -> Result<(),
 impl Overwritten {
     /// Writes the old bytes back; they stay beside where that fails.
     fn restore(self) -> Fate {
-        let Self { site, file, backup, .. } = self;
+        let Self { site, file, backup, mode, .. } = self;
         let name = backup.name.clone().unwrap_or_default();
-        match fill(&site, &file, &backup.file, backup.digest) {
+        let back = fill(&site, &file, &backup.file, backup.digest).and_then(|()| {
+            let given = mode.map_or(Ok(()), |mode| rustix::fs::fchmod(&file, sys::mode_bits(mode)));
+            given.map_err(|errno| fail(errno, "giving back the mode of", &site))
+        });
+        match back {
             Ok(()) => super::worse(Fate::Restored, backup.discard(&site)),
             Err(cause) => left(&site, &name, &format!("the old bytes could not be written back: {cause}")),
         }

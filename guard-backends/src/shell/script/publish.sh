@@ -315,31 +315,25 @@ g_publish_in_place() {
         g_mismatch "$g_xp" 0
         return
     fi
-    g_facts "$g_xname"
-    if [ $? -ne 0 ] || [ "$g_type $g_id" != "regular $g_oid" ]; then
-        g_drop "$g_xaside"
+    g_is_now place
+    g_told_of in-place no
+    case $g_xmode in
+    keep | exec) g_xgive= ;;
+    *) g_xgive=$g_xmode ;;
+    esac
+    if ! g_overwrite "$g_xstage" "$g_xgive"; then
+        if [ -n "$g_xwrote" ]; then
+            g_halt_error "$g_xp"
+            g_write_back
+            return 1
+        fi
+        g_is_now temp
+        g_drop "$g_xaside" || g_stays "$g_xd" "$g_xaside" 'a copy of the old bytes'
         g_found "$g_xname"
         g_mismatch "$g_xp" 0
         return
     fi
-    g_is_now place
-    g_told_of in-place no
-    if ! g_overwrite "$g_xstage"; then
-        g_halt_error "$g_xp"
-        g_write_back
-        return 1
-    fi
-    case $g_xmode in
-    keep | exec) ;;
-    *)
-        if ! g_change_mode "$g_xmode" "$g_xname"; then
-            g_halt_error "$g_xp"
-            return
-        fi
-        ;;
-    esac
-    g_judge "$g_xname"
-    [ "$g_jdigest" = "$g_xnew" ] && return 0
+    g_is_overwritten "$g_xnew" && return 0
     # Another writer wrote at the same time: what is there is not ours to take back.
     g_found "$g_xname"
     g_mismatch "$g_xp" 0
@@ -349,22 +343,44 @@ g_publish_in_place() {
     return 1
 }
 
-g_fill_backup() {
-    g_out=$("$g_dd" if="./$g_xname" bs=65536 conv=notrunc$g_xfsync 2>&1 >&6)
+# What is no regular file any more has no bytes to keep, and is found out afterwards.
+g_fill_backup() { g_opened "$g_xname" g_copy_opened; }
+
+g_copy_opened() {
+    g_out=$("$g_dd" bs=65536 conv=notrunc$g_xfsync <&5 2>&1 >&6)
     g_rc=$?
     [ "$g_rc" -ne 0 ] || return 0
     g_dd_words
     [ "$g_code" = no-support ]
 }
 
-# Writes what ./NAME has into the file of the change.
+# Writes what ./NAME has into the file of the change, and gives it MODE where there is one: NAME MODE. g_xwrote is the
+# inode, once that was begun: it is not where something else has the name by now.
 g_overwrite() {
-    g_out=$("$g_dd" if="./$1" of="./$g_xname" bs=65536 ${g_xfsync:+conv=fsync} 2>&1)
-    g_rc=$?
-    [ "$g_rc" -ne 0 ] || return 0
-    g_dd_words
-    [ "$g_code" = no-support ]
+    g_xfrom=$1 g_xgive=$2 g_xwrote= g_code=
+    g_opened "$g_xname" g_overwrite_opened && [ -n "$g_xwrote" ]
 }
+
+# By the name of its descriptor, where those have names: its own can be a link by now.
+g_overwrite_opened() {
+    # A settlement does not know the inode.
+    [ -z "$g_oid" ] || [ "$g_id" = "$g_oid" ] || return 1
+    g_xinto=./$1
+    [ -z "$g_fds" ] || g_xinto=$g_fds/5
+    g_xwrote=$g_id
+    g_out=$("$g_dd" if="./$g_xfrom" of="$g_xinto" bs=65536 ${g_xfsync:+conv=fsync} 2>&1)
+    g_rc=$?
+    if [ "$g_rc" -ne 0 ]; then
+        g_dd_words
+        [ "$g_code" = no-support ] || return 1
+    fi
+    # With its new mode it may be unreadable.
+    g_hash "$g_xlen" <&5 || g_h=
+    [ -z "$g_xgive" ] || g_change_mode "$g_xgive" "$g_xinto"
+}
+
+# Tells whether what was written has DIGEST, and the name.
+g_is_overwritten() { [ "$g_h" = "$1" ] && g_facts "$g_xname" && [ "$g_type:$g_id" = "regular:$g_xwrote" ]; }
 
 # Renames what is removed to ASIDE and judges it there.
 g_publish_remove() {

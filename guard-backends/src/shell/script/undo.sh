@@ -374,9 +374,12 @@ g_write_back() {
     g_is_now temp
     g_judge "$g_xaside"
     g_xbackup=$g_jdigest
-    if [ -n "$g_xbackup" ] && g_overwrite "$g_xaside"; then
-        g_judge "$g_xname"
-        if [ "$g_jdigest" = "$g_xbackup" ] && g_drop "$g_xaside"; then
+    case $g_xmode in
+    keep | exec) g_xgive= ;;
+    *) g_xgive=$g_omode ;;
+    esac
+    if [ -n "$g_xbackup" ] && g_overwrite "$g_xaside" "$g_xgive"; then
+        if g_is_overwritten "$g_xbackup" && g_drop "$g_xaside"; then
             g_fate restored
             return
         fi
