@@ -184,3 +184,37 @@ async fn what_was_never_in_the_root_is_not_read_by_a_directory_that_was_moved_ou
         assert_eq!(told.contains(&inside), !asks_the_tool, "{}: {told}", target.name);
     }
 }
+
+/// A name that is a link while attributes are taken from it gives those of nothing outside.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_attribute_is_taken_through_a_name_that_becomes_a_link() {
+    let test = "swapped::no_attribute_is_taken_through_a_name_that_becomes_a_link";
+    if skip::unless(Need::Attributes, test) {
+        return;
+    }
+    const NAME: &str = "user.guard-test";
+    let none = rustix::fs::XattrFlags::empty();
+    for target in targets(test, &["cp"]) {
+        let ws = Ws::over(target.process()).await;
+        let (_outside, file) = canary();
+        rustix::fs::setxattr(&file, NAME, b"theirs", none).unwrap();
+        ws.write("f", "old");
+        // So that nothing else tells that it was another file.
+        chmod(&file, ws.path("f").metadata().unwrap().mode());
+        let taken = || Call::of("cp").with("*--attributes-only* ./f *");
+        let swap = format!("mv ./f ./g; ln -s {} ./f", file.display());
+        target.wrappers.plan(taken(), Deed::Run(swap)).unwrap();
+        target.wrappers.plan(taken().after(), Deed::Run("mv ./g ./f; : > ./was".to_owned())).unwrap();
+        let outcome = ws.commit(ws.put("f", is("old"), "ours")).await;
+        let given = rustix::fs::getxattr(ws.path("f"), NAME, &mut [0_u8; 16]);
+        assert_eq!(given, Err(rustix::io::Errno::NODATA), "{}: {outcome:?}", target.name);
+        // BusyBox has no tool that takes attributes.
+        let takes_them = target.name != "busybox-tools";
+        assert_eq!(ws.path("was").exists(), takes_them, "{}: whether it was swapped", target.name);
+        match outcome.map_err(|error| error.cause) {
+            Err(CommitFailure::MetadataLoss { .. }) => assert_eq!(ws.read("f"), b"old", "{}", target.name),
+            other => assert!(!takes_them, "{}: {other:?}", target.name),
+        }
+        assert_eq!(ws.temps(), Vec::<String>::new(), "{}", target.name);
+    }
+}

@@ -66,16 +66,13 @@ g_dress() {
     g_xhas=600
     if [ "$g_attributes" = cp ]; then
         g_xhas=$g_omode
-        g_out= g_rc=0
         case $g_xmodel in
         # Nothing is taken through a link that came in between. A descriptor is one that leads to what is open.
-        ./*) [ ! -L "$g_xmodel" ] || g_out='a link' g_rc=1 ;;
+        ./*) g_xfollow=-P ;;
+        *) g_xfollow=-L ;;
         esac
-        if [ "$g_rc" -eq 0 ]; then
-            g_out=$("$g_cp" --attributes-only --preserve=mode,ownership,xattr "$g_xmodel" "./$g_xstage" 2>&1)
-            g_rc=$?
-        fi
-        if [ "$g_rc" -ne 0 ]; then
+        if ! g_out=$("$g_cp" "$g_xfollow" --attributes-only --preserve=mode,ownership,xattr \
+            "$g_xmodel" "./$g_xstage" 2>&1); then
             g_xhas=
             g_cp_lost "$g_out"
             g_own
