@@ -17,7 +17,7 @@ pub(crate) enum Role {
     Stage,
     /// The old content where it is linked or copied aside, or renamed away.
     Aside,
-    /// What an undo takes away from the name.
+    /// What an undo takes away from the name, and a directory that it makes again.
     Undo,
     /// A file to find out what the filesystem can do.
     Probe,

@@ -192,12 +192,12 @@ async fn no_attribute_is_taken_through_a_name_that_becomes_a_link() {
     if skip::unless(Need::Attributes, test) {
         return;
     }
-    const NAME: &str = "user.guard-test";
+    let name = "user.guard-test";
     let none = rustix::fs::XattrFlags::empty();
     for target in targets(test, &["cp"]) {
         let ws = Ws::over(target.process()).await;
         let (_outside, file) = canary();
-        rustix::fs::setxattr(&file, NAME, b"theirs", none).unwrap();
+        rustix::fs::setxattr(&file, name, b"theirs", none).unwrap();
         ws.write("f", "old");
         // So that nothing else tells that it was another file.
         chmod(&file, ws.path("f").metadata().unwrap().mode());
@@ -206,7 +206,7 @@ async fn no_attribute_is_taken_through_a_name_that_becomes_a_link() {
         target.wrappers.plan(taken(), Deed::Run(swap)).unwrap();
         target.wrappers.plan(taken().after(), Deed::Run("mv ./g ./f; : > ./was".to_owned())).unwrap();
         let outcome = ws.commit(ws.put("f", is("old"), "ours")).await;
-        let given = rustix::fs::getxattr(ws.path("f"), NAME, &mut [0_u8; 16]);
+        let given = rustix::fs::getxattr(ws.path("f"), name, &mut [0_u8; 16]);
         assert_eq!(given, Err(rustix::io::Errno::NODATA), "{}: {outcome:?}", target.name);
         // BusyBox has no tool that takes attributes.
         let takes_them = target.name != "busybox-tools";
