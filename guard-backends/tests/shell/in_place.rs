@@ -3,14 +3,12 @@
 use std::os::unix::fs::MetadataExt as _;
 
 use guard_core::policy::Precondition;
-use guard_core::port::{
-    Batch, Change, CommitFailure, Effect, Fate, FileOps as _, InPlace, Mode, Publish, Tier,
-};
+use guard_core::port::{Batch, Change, CommitFailure, Fate, FileOps as _, InPlace, Publish, Tier};
 use guard_testkit::rerun::{self, Body};
 use guard_testkit::transport::{Call, Deed};
 
 use crate::common::{assert_bytes, batch, chmod, mount, umount};
-use crate::repairs::{Target, targets};
+use crate::repairs::{Target, targets, with_mode};
 use crate::ws::{Ws, is};
 
 /// A workspace in which `f` is a file that is mounted from outside.
@@ -39,13 +37,6 @@ impl Mounted {
 
 fn asked(changes: Vec<Change>) -> Batch {
     Batch { in_place: InPlace::DangerNotAtomic, ..batch(changes) }
-}
-
-fn with_mode(mut change: Change, set: u32) -> Change {
-    if let Effect::Put { mode, .. } = &mut change.effect {
-        *mode = Mode::Set(set);
-    }
-    change
 }
 
 #[tokio::test(flavor = "multi_thread")]

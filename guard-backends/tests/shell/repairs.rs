@@ -65,7 +65,7 @@ pub(crate) fn targets(test: &str, wrapped: &[&str]) -> Vec<Target> {
     targets
 }
 
-fn with_mode(mut change: Change, mode: u32) -> Change {
+pub(crate) fn with_mode(mut change: Change, mode: u32) -> Change {
     if let Effect::Put { mode: asked, .. } = &mut change.effect {
         *asked = Mode::Set(mode);
     }
