@@ -66,11 +66,9 @@ g_dress() {
     g_xhas=600
     if [ "$g_attributes" = cp ]; then
         g_xhas=$g_omode
-        case $g_xmodel in
         # Nothing is taken through a link that came in between. A descriptor is one that leads to what is open.
-        ./*) g_xfollow=-P ;;
-        *) g_xfollow=-L ;;
-        esac
+        g_xfollow=-P
+        [ "$g_xmodel" != "$g_fds/8" ] || g_xfollow=-L
         if ! g_out=$("$g_cp" "$g_xfollow" --attributes-only --preserve=mode,ownership,xattr \
             "$g_xmodel" "./$g_xstage" 2>&1); then
             g_xhas=

@@ -245,7 +245,7 @@ g_fill_copy() {
         [ "$g_code" = no-support ] || return 1
     fi
     # When the bytes were written, as a rename keeps it; no promise is made of it.
-    [ -z "$g_touch" ] || "$g_touch" -r "$g_xp" "./$g_xstage"
+    [ -z "$g_touch" ] || "$g_touch" -r "$g_xmodel" "./$g_xstage"
     return 0
 }
 
